@@ -2572,7 +2572,1037 @@ export interface components {
             message_id: string;
         };
     };
-    responses: never;
+    responses: {
+        /** @description The input is invalid */
+        422: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": [
+                 *         {
+                 *           "loc": [
+                 *             "body",
+                 *             "email"
+                 *           ],
+                 *           "msg": "Field required",
+                 *           "type": "missing"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvalidInput"];
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_code_invalid": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "link_code_invalid";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "link_expired";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "notification_unreadable";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
+        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable.invalid_signature": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "notification_unreadable" | "invalid_signature";
+                };
+            };
+        };
+        /** @description Not authenticated */
+        "401.invalid_credentials.totp_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_credentials" | "totp_required";
+                };
+            };
+        };
+        /** @description Not authenticated */
+        "401.invalid_refresh_token": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "invalid_refresh_token";
+                };
+            };
+        };
+        /** @description Not authenticated */
+        "401.not_authenticated.invalid_token": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_authenticated" | "invalid_token";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.account_blocked.tenant_inactive.email_unverified": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "account_blocked" | "tenant_inactive" | "email_unverified";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.password_change_required.wrong_code": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "password_change_required" | "wrong_code";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required.other_tenant.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "other_tenant" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "other_tenant" | "superadmin_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required.password_change_required.enrolment_required.clinical_fields": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "password_change_required" | "enrolment_required" | "clinical_fields";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required.superadmin_required.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "superadmin_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.sender_not_allowed": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "sender_not_allowed";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.tenant_inactive.registration_closed.role_not_offered": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "tenant_inactive" | "registration_closed" | "role_not_offered";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_password": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_password";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_password.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_password" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_password.password_change_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_password" | "password_change_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_password.password_change_required.enrolment_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_password" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_secret": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_secret";
+                };
+            };
+        };
+        /** @description There is no such record, or it is not yours */
+        "404.not_found": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_found";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.address_confirmed.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "address_confirmed" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.backup_in_use.backup_locked.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "backup_in_use" | "backup_locked" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.backup_running.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "backup_running" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.chat_linked.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "chat_linked" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.department_name_taken.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "department_name_taken" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.email_taken.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "email_taken" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.fix_not_proposed.fix_busy.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "fix_not_proposed" | "fix_busy" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.identifier_taken.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "identifier_taken" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.last_superadmin.tenant_protected.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "last_superadmin" | "tenant_protected" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.notification_settled.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "notification_settled" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.own_account.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "own_account" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.own_account.last_superadmin.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "own_account" | "last_superadmin" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.replay_over.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "replay_over" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.replay_running.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "replay_running" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.restore_refused.restore_running.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restore_refused" | "restore_running" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.rotation_running.key_in_use.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "rotation_running" | "key_in_use" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.subdomain_taken.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "subdomain_taken" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.too_many_webhooks.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "too_many_webhooks" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.totp_demanded.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "totp_demanded" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.totp_enabled.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "totp_enabled" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.totp_enabled.totp_not_set_up.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "totp_enabled" | "totp_not_set_up" | "conflict";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        "409.webhook_inactive.conflict": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "webhook_inactive" | "conflict";
+                };
+            };
+        };
+        /** @description The body is larger than 128 KiB */
+        "413.128-KiB": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "body_too_large";
+                };
+            };
+        };
+        /** @description The body is larger than 16 KiB */
+        "413.16-KiB": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "body_too_large";
+                };
+            };
+        };
+        /** @description The body is larger than 256 KiB */
+        "413.256-KiB": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "body_too_large";
+                };
+            };
+        };
+        /** @description The body is larger than 64 KiB */
+        "413.64-KiB": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "body_too_large";
+                };
+            };
+        };
+        /** @description The body is encoded */
+        "415.encoded_body": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "encoded_body";
+                };
+            };
+        };
+        /** @description The file has no such part */
+        "416.range_not_satisfiable": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "range_not_satisfiable";
+                };
+            };
+        };
+        /** @description `Expect` asks for something other than `100-continue` */
+        "417.expectation_failed": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "expectation_failed";
+                };
+            };
+        };
+        /** @description Too many requests */
+        "429.too_many_requests": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "too_many_requests";
+                };
+            };
+        };
+        /** @description Too many requests */
+        "429.too_many_requests.inbox_full": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "too_many_requests" | "inbox_full";
+                };
+            };
+        };
+        /** @description A fault of the service */
+        "500.internal": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "internal";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.database_away.busy": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "database_away" | "busy";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.database_away.busy.stopping": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "database_away" | "busy" | "stopping";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.backup_store_away.backup_file_gone.database_away.busy": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "backup_store_away" | "backup_file_gone" | "database_away" | "busy";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.database_away.busy": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.database_away.busy.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy" | "overloaded";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.database_away.busy.stopping": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy" | "stopping";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.messenger_unconfigured.database_away.busy": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "messenger_unconfigured" | "database_away" | "busy";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.restoring.messenger_unconfigured.database_away.busy.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "messenger_unconfigured" | "database_away" | "busy" | "overloaded";
+                };
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: {
@@ -2621,68 +3651,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listAuditEntries: {
@@ -2728,93 +3703,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     createBackup: {
@@ -2849,129 +3746,18 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.backup_running.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     downloadBackup: {
@@ -3011,117 +3797,17 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The file has no such part (range_not_satisfiable) */
-            416: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            416: components["responses"]["416.range_not_satisfiable"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.backup_store_away.backup_file_gone.database_away.busy"];
         };
     };
     listBackups: {
@@ -3145,93 +3831,15 @@ export interface operations {
                     "application/json": components["schemas"]["Backups"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     restoreBackup: {
@@ -3280,129 +3888,18 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.restore_refused.restore_running.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getBackupJob: {
@@ -3428,105 +3925,16 @@ export interface operations {
                     "application/json": components["schemas"]["BackupJob"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.database_away.busy"];
         };
     };
     deleteBackup: {
@@ -3552,129 +3960,18 @@ export interface operations {
                     "application/json": components["schemas"]["Backup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.backup_in_use.backup_locked.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.backup_store_away.backup_file_gone.database_away.busy"];
         };
     };
     cleanUpCache: {
@@ -3701,117 +3998,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     invalidateCache: {
@@ -3845,117 +4042,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     cacheStats: {
@@ -3979,93 +4076,15 @@ export interface operations {
                     "application/json": components["schemas"]["CacheStats"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     warmUpCache: {
@@ -4103,117 +4122,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listDepartments: {
@@ -4253,93 +4172,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     createDepartment: {
@@ -4371,129 +4212,18 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.department_name_taken.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updateDepartment: {
@@ -4526,129 +4256,18 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.department_name_taken.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     deleteDepartment: {
@@ -4672,129 +4291,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     rotateKeys: {
@@ -4825,117 +4333,17 @@ export interface operations {
                     "application/json": components["schemas"]["Rotation"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.rotation_running.key_in_use.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getRotation: {
@@ -4959,93 +4367,15 @@ export interface operations {
                     "application/json": components["schemas"]["RotationStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getHealth: {
@@ -5069,93 +4399,15 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPaymentNotifications: {
@@ -5198,93 +4450,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     discardPaymentNotifications: {
@@ -5315,117 +4489,17 @@ export interface operations {
                     "application/json": components["schemas"]["Discarded"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getPaymentNotification: {
@@ -5451,105 +4525,16 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     processPaymentNotification: {
@@ -5575,129 +4560,18 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.notification_settled.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPayments: {
@@ -5742,93 +4616,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getPayment: {
@@ -5854,105 +4650,16 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     confirmFix: {
@@ -5978,129 +4685,18 @@ export interface operations {
                     "application/json": components["schemas"]["Fix"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.fix_not_proposed.fix_busy.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listFixes: {
@@ -6132,93 +4728,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     deleteFix: {
@@ -6242,129 +4760,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     seedFixes: {
@@ -6390,117 +4797,17 @@ export interface operations {
                     "application/json": components["schemas"]["SeededFixes"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     fixStats: {
@@ -6524,93 +4831,15 @@ export interface operations {
                     "application/json": components["schemas"]["FixStats"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listTenants: {
@@ -6634,93 +4863,15 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     createTenant: {
@@ -6765,117 +4916,17 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.subdomain_taken.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getTenant: {
@@ -6901,105 +4952,16 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updateTenant: {
@@ -7045,129 +5007,18 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.last_superadmin.tenant_protected.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     deleteTenant: {
@@ -7191,129 +5042,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.last_superadmin.tenant_protected.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listUsers: {
@@ -7359,93 +5099,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     createUser: {
@@ -7486,129 +5148,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.email_taken.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     getUser: {
@@ -7634,105 +5185,16 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updateUser: {
@@ -7768,129 +5230,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.email_taken.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     deleteUser: {
@@ -7914,129 +5265,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     blockUser: {
@@ -8062,129 +5302,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     inviteUser: {
@@ -8210,129 +5339,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.address_confirmed.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     resetUserPassword: {
@@ -8368,129 +5386,18 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.own_account.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     changeUserRole: {
@@ -8523,129 +5430,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     removeUserTotp: {
@@ -8669,129 +5465,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.own_account.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     unblockUser: {
@@ -8817,129 +5502,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getCapabilities: {
@@ -8963,68 +5537,13 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPublicDepartments: {
@@ -9050,80 +5569,14 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     login: {
@@ -9156,116 +5609,17 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.invalid_credentials.totp_required"];
+            403: components["responses"]["403.account_blocked.tenant_inactive.email_unverified"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     logout: {
@@ -9296,117 +5650,16 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getMe: {
@@ -9430,93 +5683,14 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     refreshTokens: {
@@ -9546,104 +5720,16 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.invalid_refresh_token"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     register: {
@@ -9683,116 +5769,17 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            403: components["responses"]["403.tenant_inactive.registration_closed.role_not_offered"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.email_taken.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     requestReset: {
@@ -9823,92 +5810,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     resendVerification: {
@@ -9939,92 +5849,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     resetPassword: {
@@ -10055,92 +5888,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     listSessions: {
@@ -10164,93 +5920,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     revokeSession: {
@@ -10276,129 +5954,18 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPublicTenants: {
@@ -10422,68 +5989,13 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     disableTotp: {
@@ -10513,117 +6025,17 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.wrong_password.password_change_required.enrolment_required"];
+            409: components["responses"]["409.totp_demanded.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     enableTotp: {
@@ -10656,117 +6068,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.wrong_code"];
+            409: components["responses"]["409.totp_enabled.totp_not_set_up.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     setUpTotp: {
@@ -10797,117 +6109,17 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.wrong_password.password_change_required"];
+            409: components["responses"]["409.totp_enabled.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     verifyEmail: {
@@ -10940,104 +6152,16 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 16 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired"];
+            403: components["responses"]["403.wrong_password"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     linkMessenger: {
@@ -11068,117 +6192,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_code_invalid"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            409: components["responses"]["409.chat_linked.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.messenger_unconfigured.database_away.busy.overloaded"];
         };
     };
     unlinkMessenger: {
@@ -11202,117 +6226,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getMessengerStatus: {
@@ -11336,93 +6260,15 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     subscribeMessenger: {
@@ -11453,117 +6299,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPatients: {
@@ -11606,93 +6352,15 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     createPatient: {
@@ -11739,117 +6407,17 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedPatient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required.clinical_fields"];
+            409: components["responses"]["409.identifier_taken.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     breakGlass: {
@@ -11887,129 +6455,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     searchPatients: {
@@ -12070,117 +6527,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getPatient: {
@@ -12206,105 +6563,16 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updatePatient: {
@@ -12355,129 +6623,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required.clinical_fields"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.identifier_taken.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     deletePatient: {
@@ -12501,129 +6658,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listPatientAccesses: {
@@ -12663,105 +6709,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     exportPatient: {
@@ -12787,105 +6744,16 @@ export interface operations {
                     "application/json": components["schemas"]["PatientExport"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     restorePatient: {
@@ -12911,129 +6779,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.identifier_taken.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getPreferences: {
@@ -13057,93 +6814,15 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updatePreferences: {
@@ -13177,117 +6856,17 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updateTheme: {
@@ -13318,117 +6897,17 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.password_change_required.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getProfile: {
@@ -13452,93 +6931,14 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     changeOwnPassword: {
@@ -13571,117 +6971,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.wrong_password.enrolment_required"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
         };
     };
     listWebhooks: {
@@ -13705,93 +7005,15 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listWebhookEvents: {
@@ -13815,93 +7037,15 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     registerWebhook: {
@@ -13936,117 +7080,17 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            409: components["responses"]["409.too_many_webhooks.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     updateWebhook: {
@@ -14084,129 +7128,18 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     deleteWebhook: {
@@ -14230,129 +7163,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     listWebhookDeliveries: {
@@ -14394,105 +7216,16 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     retryWebhookDelivery: {
@@ -14519,129 +7252,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.webhook_inactive.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     replayWebhook: {
@@ -14682,129 +7304,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.replay_running.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getWebhookReplay: {
@@ -14831,105 +7342,16 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     cancelWebhookReplay: {
@@ -14954,129 +7376,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.replay_over.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     withdrawWebhookSecrets: {
@@ -15100,129 +7411,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     testWebhook: {
@@ -15248,129 +7448,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not authenticated (not_authenticated, invalid_token, invalid_credentials, invalid_refresh_token, totp_required) */
-            401: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 64 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            401: components["responses"]["401.not_authenticated.invalid_token"];
+            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy.stopping"];
         };
     };
     getAlive: {
@@ -15397,68 +7486,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.database_away.busy"];
         };
     };
     getOpenApi: {
@@ -15484,68 +7518,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     getReady: {
@@ -15572,68 +7551,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.database_away.busy.stopping"];
         };
     };
     receiveCardnetNotification: {
@@ -15666,92 +7590,15 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 256 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable.invalid_signature"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.256-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests.inbox_full"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
     receiveMessengerUpdate: {
@@ -15786,116 +7633,17 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No such record, or not yours (not_found) */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 128 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The input is invalid */
-            422: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["InvalidInput"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            403: components["responses"]["403.wrong_secret"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.128-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429.too_many_requests"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.messenger_unconfigured.database_away.busy"];
         };
     };
     receivePaygateNotification: {
@@ -15925,92 +7673,15 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description The request or its link is not acceptable (ambiguous_host, unreadable_request, body_in_pieces, body_incomplete, notification_unreadable, invalid_signature, link_expired, link_code_invalid) */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not allowed (role_required, other_tenant, superadmin_required, account_blocked, tenant_inactive, wrong_password, email_unverified, sender_not_allowed, registration_closed, role_not_offered, password_change_required, enrolment_required, wrong_code, wrong_secret, clinical_fields) */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflicts with the state of things (email_taken, subdomain_taken, department_name_taken, address_confirmed, own_account, last_superadmin, tenant_protected, totp_enabled, totp_not_set_up, totp_demanded, too_many_webhooks, replay_running, replay_over, webhook_inactive, restore_refused, backup_running, restore_running, backup_in_use, fix_not_proposed, fix_busy, rotation_running, key_in_use, backup_locked, notification_settled, chat_linked, identifier_taken, conflict) */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The body is larger than 256 KiB (body_too_large) */
-            413: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests (too_many_requests, inbox_full) */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description A fault of the service (internal) */
-            500: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The database is away or the service is busy (restoring, backup_store_away, backup_file_gone, messenger_unconfigured, database_away, busy, overloaded, stopping) */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable"];
+            403: components["responses"]["403.sender_not_allowed"];
+            409: components["responses"]["409.conflict"];
+            413: components["responses"]["413.256-KiB"];
+            415: components["responses"]["415.encoded_body"];
+            417: components["responses"]["417.expectation_failed"];
+            429: components["responses"]["429.too_many_requests.inbox_full"];
+            500: components["responses"]["500.internal"];
+            503: components["responses"]["503.restoring.database_away.busy"];
         };
     };
 }

@@ -17,8 +17,7 @@ beforeAll(async () => {
 
 /** Whether the operation takes an input that can be invalid. */
 const takesInput = (op: AnyOperation): boolean =>
-  Boolean(op.params ?? op.query ?? (op.body && !takesBytes(op))) ||
-  Boolean(op.refusals?.includes(422))
+  Boolean(op.params ?? op.query ?? (op.body && !takesBytes(op))) || Boolean(op.refusesInput)
 
 describe('the rows', () => {
   test('hold the 63 operations of the specification, each once', () => {

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { TenantChange } from '../../src/features/tenants/tenants.schema.ts'
 import { PROBLEMS } from '../../src/lib/problems.ts'
-import { type AnyOperation, statusesOf } from '../../src/platform/http/operation.ts'
+import type { AnyOperation } from '../../src/platform/http/operation.ts'
+import { statusesOf } from '../../src/platform/http/refusals.ts'
 import { named, tableOf } from '../docs/documents.ts'
 import { openService } from '../support/service.ts'
 import { ADDED, BUILT, nameOf, SPECIFIED } from './operations.ts'
@@ -31,9 +32,9 @@ const WHO: Record<string, string> = {
   superadmin: 'superadmin',
 }
 /** Statuses that every operation can answer, and every write; the page says so once. */
-const COMMON = [400, 429, 500, 503]
+const COMMON = [400, 415, 417, 429, 500, 503]
 const isCommon = (op: AnyOperation, status: number) =>
-  !op.refusals?.includes(status) &&
+  !op.refusals?.some((code) => code !== 'overloaded' && PROBLEMS[code][0] === status) &&
   (COMMON.includes(status) ||
     (status === 409 && op.method !== 'GET') ||
     // An unknown query parameter, where nothing else is taken.
@@ -121,8 +122,6 @@ test('docs/api.md says what every operation can answer, and when each refusal co
   const ofHttp = [
     PROBLEMS.method_not_allowed[0],
     PROBLEMS.request_late[0],
-    PROBLEMS.encoded_body[0],
-    PROBLEMS.expectation_failed[0],
     PROBLEMS.headers_too_large[0],
   ]
   expect(said.sort()).toEqual([...ofAll, ...ofHttp, 422].sort())

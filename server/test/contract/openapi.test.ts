@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { statusesOf } from '../../src/platform/http/operation.ts'
+import { codesOf, statusesOf } from '../../src/platform/http/refusals.ts'
 import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
 import { openWalkable, type Step, walk } from './walk.ts'
@@ -11,6 +11,7 @@ import { openWalkable, type Step, walk } from './walk.ts'
 interface Document {
   openapi: string
   paths: Record<string, Record<string, Described>>
+  components: { responses: Record<string, Response> }
 }
 
 interface Described {
@@ -18,8 +19,15 @@ interface Described {
   security: object[]
   parameters?: { name: string; in: string; required: boolean }[]
   requestBody?: object
-  responses: Record<string, { headers: object; content?: Record<string, { schema: object }> }>
+  responses: Record<string, Response | { $ref: string }>
 }
+
+interface Response {
+  headers: object
+  content?: Record<string, { schema: object; examples?: object }>
+}
+
+const SHARED = '#/components/responses/'
 
 let service: Service
 let steps: Step[]
@@ -36,6 +44,14 @@ function describedOf(op: { method: string; path: string }): Described {
   const described = document.paths[op.path]?.[op.method.toLowerCase()]
   if (!described) throw new Error(`${nameOf(op)} is not described`)
   return described
+}
+
+/** The responses of an operation by status, those that it shares as well. */
+function responsesOf(op: { method: string; path: string }): [status: string, Response][] {
+  return Object.entries(describedOf(op).responses).map(([status, response]) => {
+    if (!('$ref' in response)) return [status, response]
+    return [status, document.components.responses[response.$ref.replace(SHARED, '')] as Response]
+  })
 }
 
 describe('the document', () => {
@@ -62,7 +78,7 @@ describe('the document', () => {
 
   test('gives each status but 204 a body, and every one the request id', () => {
     for (const op of service.app.operations)
-      for (const [status, response] of Object.entries(describedOf(op).responses)) {
+      for (const [status, response] of responsesOf(op)) {
         expect([op.id, status, response.content !== undefined]).toEqual([
           op.id,
           status,
@@ -70,6 +86,19 @@ describe('the document', () => {
         ])
         expect(response.headers).toHaveProperty('X-Request-Id')
       }
+  })
+
+  test('has for each refusal its codes, with an example of each', () => {
+    for (const op of service.app.operations) {
+      const told = responsesOf(op).flatMap(([, { content }]) => {
+        return Object.keys(content?.['application/json']?.examples ?? {})
+      })
+      expect([op.id, told.toSorted()]).toEqual([op.id, codesOf(op).toSorted()])
+    }
+  })
+
+  test('takes less than 450 kB', () => {
+    expect(JSON.stringify(document).length).toBeLessThan(450_000)
   })
 
   test('says of each operation whether it takes a token, and names its path parameters', () => {
@@ -102,8 +131,8 @@ describe('the document', () => {
 /** The type of an operation's answer, as the document has it. */
 function typeOf(name: string, status: number): string {
   const [method = '', path = ''] = name.split(' ')
-  const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
-  return Object.keys(responses[status]?.content ?? {})[0] as string
+  const response = new Map(responsesOf({ method, path })).get(String(status))
+  return Object.keys(response?.content ?? {})[0] as string
 }
 
 const sentAs = (type: string) =>

@@ -29,6 +29,12 @@ export interface Described {
 const text = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
 const document = JSON.parse(text)
 
+/** What `{$ref}` stands for; what is no reference, as it is. */
+function referred(part: any): any {
+  const names: string[] = part.$ref?.split('/').slice(1)
+  return names ? names.reduce((at, name) => at[name], document) : part
+}
+
 /** Every operation that the document describes. */
 export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(document.paths).flatMap(
   ([path, methods]) =>
@@ -38,7 +44,12 @@ export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(docum
       path,
       parameters: operation.parameters ?? [],
       body: Object.values<{ schema: Schema }>(operation.requestBody?.content ?? {})[0]?.schema,
-      responses: operation.responses,
+      responses: Object.fromEntries(
+        Object.entries<any>(operation.responses).map(([status, response]) => [
+          status,
+          referred(response),
+        ]),
+      ),
     })),
 )
 

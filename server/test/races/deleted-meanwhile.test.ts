@@ -1,7 +1,7 @@
 /** A record that is deleted while a command on it runs: the command is answered as it declares, never 500. */
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { statusesOf } from '../../src/platform/http/operation.ts'
+import { statusesOf } from '../../src/platform/http/refusals.ts'
 import { jtiOf, newColleague } from '../sessions/users.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'

@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../../src/config/config.ts'
 import type { Role } from '../../src/core.ts'
 import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
+import { UNDECLARED } from '../../src/platform/http/routes.ts'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { CARDNET_SECRET } from './payments.ts'
@@ -116,6 +117,9 @@ export async function openTestService(
     isOpen = false
     await app.close()
     await rm(dataDir, { recursive: true, force: true })
+    const undeclared = logged.filter(([, , message]) => message === UNDECLARED)
+    if (undeclared.length > 0)
+      throw new Error(`refusals that no operation declares: ${JSON.stringify(undeclared)}`)
   }
   const idle = async (...works: BackgroundWork[]) => {
     for (const work of works) await app.idle(work)

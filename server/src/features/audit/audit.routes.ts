@@ -30,6 +30,7 @@ export function auditOperations(audit: Audit): AnyOperation[] {
         }
       },
       success: [200, AuditPage],
+      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => audit.list(caller, query, refined),
     }),
   ]

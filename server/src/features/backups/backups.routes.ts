@@ -32,7 +32,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
           refuse(['body', 'tenant_id'], 'a full backup holds all tenants; leave tenant_id out')
       },
       success: [200, StartedBackup],
-      refusals: [404, 409],
+      refusals: ['other_tenant', 'superadmin_required', 'not_found', 'backup_running'],
       handle: ({ caller, body }) => backups.create(caller, body),
     }),
     operation({
@@ -52,7 +52,13 @@ export function backupOperations(backups: Service): AnyOperation[] {
           refuse(['body', 'tenant_id'], 'everything is of all tenants; leave tenant_id out')
       },
       success: [200, StartedBackup],
-      refusals: [404, 409],
+      refusals: [
+        'other_tenant',
+        'superadmin_required',
+        'not_found',
+        'restore_refused',
+        'restore_running',
+      ],
       handle: ({ caller, body }) => backups.restore(caller, body),
     }),
     operation({
@@ -76,7 +82,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       access: admins,
       params: JobPath,
       success: [200, BackupJob],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => backups.job(caller, path.job_id),
     }),
     operation({
@@ -89,7 +95,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       params: BackupPath,
       query: DownloadQuery,
       success: [200, FileOf('application/octet-stream', { ranges: true })],
-      refusals: [404, 503],
+      refusals: ['not_found', 'backup_store_away', 'backup_file_gone'],
       handle: ({ caller, path, query }) => backups.download(caller, path.backup_id, query.type),
     }),
     operation({
@@ -101,7 +107,13 @@ export function backupOperations(backups: Service): AnyOperation[] {
       access: admins,
       params: BackupPath,
       success: [200, Backup],
-      refusals: [404, 409, 503],
+      refusals: [
+        'not_found',
+        'backup_in_use',
+        'backup_locked',
+        'backup_store_away',
+        'backup_file_gone',
+      ],
       handle: ({ caller, path }) => backups.remove(caller, path.backup_id),
     }),
   ]

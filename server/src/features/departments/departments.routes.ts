@@ -31,6 +31,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       list: true,
       refine: (given, refuse) => startOf(departmentList, given, refuse),
       success: [200, DepartmentPage],
+      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => departments.list(caller, query, refined),
     }),
     operation({
@@ -46,7 +47,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
           ? Promise.resolve()
           : departments.checkReferences(caller, body, refuse),
       success: [201, Department],
-      refusals: [404, 409],
+      refusals: ['other_tenant', 'not_found', 'department_name_taken'],
       handle: ({ caller, body }) => departments.create(caller, body),
     }),
     operation({
@@ -63,7 +64,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
           ? Promise.resolve()
           : departments.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Department],
-      refusals: [404, 409],
+      refusals: ['not_found', 'department_name_taken'],
       handle: ({ caller, path, body }) => departments.update(caller, path.dept_id, body),
     }),
     operation({
@@ -75,7 +76,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       access: admins,
       params: DepartmentPath,
       success: [204, null],
-      refusals: [404, 409],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => departments.delete(caller, path.dept_id),
     }),
     operation({
@@ -87,7 +88,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       access: anyone,
       query: SubdomainQuery,
       success: [200, Type.Array(PublicDepartment)],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ query }) => departments.listPublic(query.subdomain),
     }),
   ]

@@ -23,7 +23,7 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
           refuse(['body', 'new_key'], 'must be 32 bytes in base64 or hex')
       },
       success: [200, Rotation],
-      refusals: [409],
+      refusals: ['rotation_running', 'key_in_use'],
       handle: ({ caller, body }) =>
         encryption.rotate(caller, body.new_key === undefined ? undefined : parseKey(body.new_key)),
     }),

@@ -48,7 +48,7 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       tag,
       access: anyone,
       success: [200, Ready],
-      refusals: [503],
+      refusals: ['stopping'],
       handle: async () => {
         await health.ready()
         return { status: 'ready' as const }

@@ -33,7 +33,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       summary: 'Links the chat that was given the code; an earlier chat of the account is unlinked',
       body: LinkOrder,
       refine: ({ body }, refuse) => refineCode(body.code, refuse),
-      refusals: [400, 409, 503],
+      refusals: ['link_code_invalid', 'chat_linked', 'messenger_unconfigured', 'overloaded'],
       handle: ({ caller, refined }) => linking.link(caller, refined),
     }),
     operation({
@@ -63,9 +63,10 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       access: anyone,
       headers: { [SECRET_HEADER]: 'proves that the messenger sends it' },
       body: RawBody,
+      refusesInput: true,
       bodyLimit: UPDATE_LIMIT,
       success: [200, Type.Object({ received: Type.Boolean() })],
-      refusals: [403, 404, 422, 503],
+      refusals: ['wrong_secret', 'not_found', 'messenger_unconfigured'],
       async handle({ headers, body }) {
         await hook.take(headers[SECRET_HEADER] ?? [], body)
         return { received: true }

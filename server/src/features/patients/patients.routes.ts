@@ -45,6 +45,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
       list: true,
       refine: (given, refuse) => startOf(patientList, given, refuse),
       success: [200, PatientPage],
+      refusals: ['role_required'],
       handle: ({ caller, query, refined }) => search.list(caller, query, refined),
     }),
     operation({
@@ -62,6 +63,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
           refuse(['body', ...field], why),
         ),
       success: [200, PatientPage],
+      refusals: ['role_required'],
       handle: ({ caller, body, refined }) => search.list(caller, body, refined),
     }),
   ]
@@ -80,7 +82,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       refine: ({ body }, refuse) => checkFields(body, clock, refuse),
       checkReferences: ({ caller, body }, refuse) => records.checkReferences(caller, body, refuse),
       success: [201, CreatedPatient],
-      refusals: [409],
+      refusals: ['clinical_fields', 'identifier_taken', 'overloaded'],
       handle: ({ caller, body }) => records.create(caller, body),
     }),
     operation({
@@ -92,7 +94,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       access: members,
       params: PatientPath,
       success: [200, Patient],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => records.get(caller, path.patient_id),
     }),
     operation({
@@ -107,7 +109,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       refine: ({ body }, refuse) => checkFields(body, clock, refuse),
       checkReferences: ({ caller, body }, refuse) => records.checkReferences(caller, body, refuse),
       success: [200, Patient],
-      refusals: [404, 409],
+      refusals: ['not_found', 'clinical_fields', 'identifier_taken', 'overloaded'],
       handle: ({ caller, path, body }) => records.update(caller, path.patient_id, body),
     }),
     operation({
@@ -119,7 +121,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       access: clinicAdmins,
       params: PatientPath,
       success: [204, null],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => records.delete(caller, path.patient_id),
     }),
     operation({
@@ -131,7 +133,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       access: clinicAdmins,
       params: PatientPath,
       success: [200, Patient],
-      refusals: [404, 409],
+      refusals: ['not_found', 'identifier_taken'],
       handle: ({ caller, path }) => records.restore(caller, path.patient_id),
     }),
   ]
@@ -152,7 +154,7 @@ function breakGlassOperation({ breakGlass }: PatientServices): AnyOperation {
         refuse(['body'], 'send either patient_id or identifier')
     },
     success: [200, Patient],
-    refusals: [404],
+    refusals: ['not_found', 'overloaded'],
     handle: ({ caller, body }) => breakGlass(caller, body),
   })
 }

@@ -58,8 +58,9 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
       path: '/webhooks/cardnet',
       id: 'receiveCardnetNotification',
       summary: 'Takes a notification of cardnet; answered once it is stored',
+      refusesInput: true,
       headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
-      refusals: [400, 422, 429],
+      refusals: ['invalid_signature', 'notification_unreadable', 'inbox_full'],
       async handle({ body, headers }) {
         await arrivals.take(cardnet.judge(bounded(cardnet, body), headers['Cardnet-Signature']))
         return RECEIVED
@@ -72,7 +73,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
       id: 'receivePaygateNotification',
       summary: 'Takes a notification of paygate; answered once it is stored',
       onlyFrom: () => paygate.networks,
-      refusals: [400, 429],
+      refusals: ['notification_unreadable', 'inbox_full'],
       async handle({ body }) {
         await arrivals.take(paygate.judge(bounded(paygate, body), []))
         return RECEIVED
@@ -109,6 +110,7 @@ function paying({ records }: PaymentServices): AnyOperation[] {
         from: startOf(paymentList, given, refuse),
       }),
       success: [200, PaymentPage],
+      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => records.listPayments(caller, query, refined),
     }),
     operation({
@@ -120,7 +122,7 @@ function paying({ records }: PaymentServices): AnyOperation[] {
       access: auditors,
       params: PaymentPath,
       success: [200, PaymentWithNotifications],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => records.payment(caller, path.payment_id),
     }),
   ]
@@ -142,6 +144,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
         from: startOf(notificationList, given, refuse),
       }),
       success: [200, NotificationPage],
+      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => records.listNotifications(caller, query, refined),
     }),
     operation({
@@ -153,7 +156,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       access: admins,
       params: NotificationPath,
       success: [200, NotificationWithBody],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => records.notification(caller, path.notification_id),
     }),
     operation({
@@ -165,7 +168,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       access: admins,
       params: NotificationPath,
       success: [200, PaymentNotification],
-      refusals: [404, 409],
+      refusals: ['not_found', 'notification_settled'],
       handle: ({ caller, path }) => records.process(caller, path.notification_id),
     }),
     operation({

@@ -28,7 +28,7 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       access: superadmins,
       params: FixPath,
       success: [200, Fix],
-      refusals: [404, 409],
+      refusals: ['not_found', 'fix_not_proposed', 'fix_busy'],
       handle: ({ caller, path }) => fixes.confirm(caller, path.fix_id),
     }),
     operation({
@@ -40,7 +40,7 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       access: superadmins,
       params: FixPath,
       success: [204, null],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => fixes.remove(caller, path.fix_id),
     }),
     operation({

@@ -37,7 +37,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       body: NewTenant,
       refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [201, Tenant],
-      refusals: [409],
+      refusals: ['subdomain_taken'],
       handle: ({ caller, body }) => tenants.create(caller, body),
     }),
     operation({
@@ -49,7 +49,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       access: admins,
       params: TenantPath,
       success: [200, Tenant],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => tenants.get(caller, path.tenant_id),
     }),
     operation({
@@ -63,7 +63,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       body: TenantChange,
       refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [200, Tenant],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'tenant_protected', 'last_superadmin'],
       handle: ({ caller, path, body }) => tenants.update(caller, path.tenant_id, body),
     }),
     operation({
@@ -75,7 +75,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       access: superadmins,
       params: TenantPath,
       success: [204, null],
-      refusals: [404, 409],
+      refusals: ['not_found', 'tenant_protected', 'last_superadmin'],
       handle: ({ caller, path }) => tenants.delete(caller, path.tenant_id),
     }),
     operation({

@@ -34,6 +34,7 @@ export function userOperations(users: Users): AnyOperation[] {
       list: true,
       refine: (given, refuse) => startOf(userList, given, refuse),
       success: [200, UserPage],
+      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => users.list(caller, query, refined),
     }),
     operation({
@@ -58,7 +59,7 @@ export function userOperations(users: Users): AnyOperation[] {
           ? Promise.resolve()
           : users.checkReferences(caller, body, refuse),
       success: [201, User],
-      refusals: [404, 409],
+      refusals: ['other_tenant', 'superadmin_required', 'not_found', 'email_taken', 'overloaded'],
       handle: ({ caller, body }) => users.create(caller, body),
     }),
     operation({
@@ -68,7 +69,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'getUser',
       summary: 'One user',
       success: [200, User],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => users.get(caller, path.user_id),
     }),
     operation({
@@ -83,7 +84,7 @@ export function userOperations(users: Users): AnyOperation[] {
           ? Promise.resolve()
           : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, User],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'email_taken'],
       handle: ({ caller, path, body }) => users.update(caller, path.user_id, body),
     }),
     operation({
@@ -93,7 +94,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'deleteUser',
       summary: 'Deletes a user and signs them out',
       success: [204, null],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
       handle: ({ caller, path }) => users.delete(caller, path.user_id),
     }),
     operation({
@@ -104,7 +105,7 @@ export function userOperations(users: Users): AnyOperation[] {
       endsAccess: true,
       summary: 'Blocks a user and signs them out; refuses a pending one',
       success: [200, User],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
       handle: ({ caller, path }) => users.block(caller, path.user_id),
     }),
     operation({
@@ -114,7 +115,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'unblockUser',
       summary: 'Lets a blocked user sign in again, or a pending one for the first time',
       success: [200, User],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required'],
       handle: ({ caller, path }) => users.unblock(caller, path.user_id),
     }),
     operation({
@@ -124,7 +125,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'inviteUser',
       summary: 'Sends a user another link to choose a password and confirm their address',
       success: [200, User],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'address_confirmed', 'overloaded'],
       handle: ({ caller, path }) => users.invite(caller, path.user_id),
     }),
     operation({
@@ -141,7 +142,7 @@ export function userOperations(users: Users): AnyOperation[] {
           ? Promise.resolve()
           : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Done],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'own_account', 'overloaded'],
       handle: async ({ caller, path, body }) => {
         await users.resetPassword(caller, path.user_id, body)
         return { detail: "The password was changed and the user's sessions were ended" }
@@ -155,7 +156,7 @@ export function userOperations(users: Users): AnyOperation[] {
       summary: 'Gives a user another role and signs them out',
       body: RoleChange,
       success: [200, User],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
       handle: ({ caller, path, body }) => users.changeRole(caller, path.user_id, body.role),
     }),
     operation({
@@ -176,7 +177,7 @@ export function userOperations(users: Users): AnyOperation[] {
           refuse(loc, 'choose one that differs from the current password')
       },
       success: [200, Done],
-      refusals: [409],
+      refusals: ['wrong_password', 'conflict', 'overloaded'],
       handle: async ({ caller, body }) => {
         await users.changeOwnPassword(caller, body)
         return { detail: 'The password was changed; sign in again' }

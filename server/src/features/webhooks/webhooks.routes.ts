@@ -71,7 +71,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       body: NewWebhook,
       refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [201, RegisteredWebhook],
-      refusals: [409],
+      refusals: ['too_many_webhooks'],
       handle: ({ caller, body, refined }) =>
         registrations.register(caller, { ...body, ...refined }),
     }),
@@ -87,7 +87,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       body: WebhookChange,
       refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [200, Webhook],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path, body, refined }) =>
         registrations.update(caller, path.webhook_id, { ...body, ...refined }),
     }),
@@ -100,7 +100,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       access: admins,
       params: WebhookPath,
       success: [204, null],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => registrations.delete(caller, path.webhook_id),
     }),
     operation({
@@ -112,7 +112,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       access: admins,
       params: WebhookPath,
       success: [204, null],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => registrations.withdrawSecrets(caller, path.webhook_id),
     }),
     operation({
@@ -124,7 +124,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       access: admins,
       params: WebhookPath,
       success: [200, TestResult],
-      refusals: [404],
+      refusals: ['not_found', 'stopping'],
       handle: ({ caller, path }) => testDeliveries.test(caller, path.webhook_id),
     }),
   ]
@@ -144,7 +144,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       list: true,
       refine: (given, refuse) => startOf(deliveryList(given.path.webhook_id), given, refuse),
       success: [200, DeliveryPage],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path, query, refined }) =>
         deliveries.list(caller, path.webhook_id, query, refined),
     }),
@@ -157,7 +157,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       access: admins,
       params: DeliveryPath,
       success: [200, Delivery],
-      refusals: [404, 409],
+      refusals: ['not_found', 'webhook_inactive'],
       handle: ({ caller, path }) => deliveries.retry(caller, path.webhook_id, path.delivery_id),
     }),
     operation({
@@ -171,7 +171,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       body: ReplayOrder,
       refine: ({ body }, refuse) => replays.spanOf(body, refuse),
       success: [202, Replay],
-      refusals: [404, 409],
+      refusals: ['not_found', 'replay_running'],
       handle: ({ caller, path, refined }) => replays.replay(caller, path.webhook_id, refined),
     }),
     operation({
@@ -183,7 +183,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       access: admins,
       params: ReplayPath,
       success: [200, Replay],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path }) => replays.find(caller, path.webhook_id, path.replay_id),
     }),
     operation({
@@ -195,7 +195,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       access: admins,
       params: ReplayPath,
       success: [204, null],
-      refusals: [404, 409],
+      refusals: ['not_found', 'replay_over'],
       handle: ({ caller, path }) => replays.cancel(caller, path.webhook_id, path.replay_id),
     }),
   ]

@@ -45,9 +45,8 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   log: Logger,
-  conflicts?: Conflicts,
 ): FastifyReply {
-  const answer = toAnswer(error, request, conflicts)
+  const answer = toAnswer(error, request)
   if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.issues })
   if (answer.status >= 500) tell(answer, request, log)
   if (answer.status === 401)

@@ -5,12 +5,10 @@
 import type { Static, TSchema } from 'typebox'
 import type { JsonBytes } from '../../lib/json-bytes.ts'
 import type { JsonText } from '../../lib/json-text.ts'
-import type { Refuse } from '../../lib/problems.ts'
+import type { ProblemCode, Refuse } from '../../lib/problems.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
 import type { Network } from '../net/index.ts'
-import { fileOf } from './download.ts'
 import type { OwnLimit } from './rate-limit.ts'
-import { takesBytes } from './raw-body.ts'
 
 type Infer<S> = S extends TSchema ? Static<S> : undefined
 
@@ -92,8 +90,10 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   list?: boolean
   /** The success status and its body; null for none. */
   success: readonly [status: number, schema: R]
-  /** Refusals beside those that every operation of its kind can answer. */
-  refusals?: readonly number[]
+  /** Refusals beside those that every operation of its kind can answer (`refusals.ts`). */
+  refusals?: readonly ProblemCode[]
+  /** Whether an operation that takes the bytes of its body answers 422 for them. */
+  refusesInput?: boolean
   /** What bounds how often one address calls it, in place of the limit of all requests. */
   limit?: OwnLimit
   /** Whether it is answered also while a restore has closed the service. */
@@ -117,17 +117,4 @@ export function operation<
   const H extends string = never,
 >(definition: Operation<C, P, Q, B, R, K, H>): Operation<C, P, Q, B, R, K, H> {
   return definition
-}
-
-/** Every status the operation can answer: its own and those common to its kind. */
-export function statusesOf(op: AnyOperation): number[] {
-  const common = [400, 429, 500, 503]
-  if (op.access.roles) common.push(401, 403)
-  if (op.onlyFrom) common.push(403)
-  // Also an operation without input refuses unknown query parameters.
-  if (!takesBytes(op)) common.push(422)
-  // 409: whatever a write refers to may be deleted while it runs.
-  if (op.method !== 'GET') common.push(409, 413)
-  if (fileOf(op.success[1])?.ranges) common.push(206, 416)
-  return [...new Set([op.success[0], ...common, ...(op.refusals ?? [])])].sort((a, b) => a - b)
 }

@@ -6,7 +6,7 @@ import { silentLog } from '../../../test/support/server-address.ts'
 import { systemTime } from '../../lib/time.ts'
 import { anyone } from '../access/index.ts'
 import { parseNetworks } from '../net/index.ts'
-import { openApiDocument } from './openapi.ts'
+import { openApiDocument } from './openapi/document.ts'
 import { operation } from './operation.ts'
 import { openLimits } from './rate-limit.ts'
 import { RawBody } from './raw-body.ts'
@@ -225,6 +225,6 @@ test('the document says what is taken, and leaves 422 to the operation', async (
   expect(described['x-body-limit']).toBe(MOST)
   expect(described.responses).toHaveProperty('403')
   expect(described.responses).not.toHaveProperty('422')
-  const own: any = openApiDocument([{ ...op, refusals: [422] }], '1')
+  const own: any = openApiDocument([{ ...op, refusesInput: true }], '1')
   expect(own.paths['/notify'].post.responses).toHaveProperty('422')
 })

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { JsonBytes } from '../../lib/json-bytes.ts'
 import { JsonText } from '../../lib/json-text.ts'
-import { PROBLEMS, Problem, type ProblemCode } from '../../lib/problems.ts'
+import { PROBLEMS, Problem } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Time } from '../../lib/time.ts'
-import type { Caller, Identity, Origin, Restriction } from '../access/index.ts'
+import type { Caller, Identity, Origin } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
 import type { Conflicts, RequireOpen } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
@@ -14,12 +14,13 @@ import { addressOf } from './address.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
-import { sendError } from './errors.ts'
+import { sendError, toAnswer } from './errors.ts'
 import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
 import { inputReader } from './input.ts'
-import { type AnyOperation, statusesOf } from './operation.ts'
+import type { AnyOperation } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
 import { takesBytes } from './raw-body.ts'
+import { codesOf, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -63,19 +64,29 @@ export function addOperations(
     const few = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
     addOperation(app, op, guards, few)
   }
+  const declared = new Map(operations.map((op) => [op, new Set(codesOf(op))]))
   app.setErrorHandler(async (error, request, reply) => {
     const { caller } = request
     const { operation } = request.routeOptions.config
-    const isRefusal = error instanceof Problem && (error.status === 403 || error.isRevealing)
-    try {
-      if (caller && operation && isRefusal) await guards.refused(caller, operation, error)
-    } catch (failure) {
-      // A refusal that cannot be journaled is not answered as if it were.
-      return sendError(failure, request, reply, guards.log)
+    const answer = toAnswer(error, request, guards.conflicts)
+    if (operation && answer instanceof Problem) {
+      const { code } = answer
+      if (!declared.get(operation)?.has(code))
+        guards.log.error({ code, operation: operation.id, req_id: request.id }, UNDECLARED)
+      const isJournaled = caller && (answer.status === 403 || answer.isRevealing)
+      try {
+        if (isJournaled) await guards.refused(caller, operation, answer)
+      } catch (failure) {
+        // A refusal that cannot be journaled is not answered as if it were.
+        return sendError(failure, request, reply, guards.log)
+      }
     }
-    return sendError(error, request, reply, guards.log, guards.conflicts)
+    return sendError(answer, request, reply, guards.log)
   })
 }
+
+/** Logged where an operation answers a refusal that it does not declare: a fault of the service. */
+export const UNDECLARED = 'undeclared refusal'
 
 /** @throws Error at boot when a route was registered that declares no operation */
 export function requireOperations(app: FastifyInstance): void {
@@ -87,9 +98,6 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-/** Statuses of HTTP itself, as 431 is: they are answered before the operation is asked. */
-const BEFORE_OPERATIONS = [400, 415, 417]
-
 /** @param few lets a caller have few of its requests under way at once */
 function addOperation(
   app: FastifyInstance,
@@ -97,7 +105,7 @@ function addOperation(
   guards: Guards,
   few?: FewAtOnce,
 ): void {
-  const statuses = new Set([...statusesOf(op), ...BEFORE_OPERATIONS])
+  const statuses = new Set(statusesOf(op))
   app.route({
     method: op.method,
     url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -182,11 +190,6 @@ function authorize(
 /** @throws Problem 503 while a restore has closed the service for the tenant; null for who has none yet */
 function refuseWhileClosed(op: AnyOperation, { requireOpen }: Guards, tenantId: number | null) {
   return op.whileClosed ? undefined : requireOpen(tenantId)
-}
-
-const REFUSED_WHILE: Record<Restriction, ProblemCode> = {
-  password: 'password_change_required',
-  enrolment: 'enrolment_required',
 }
 
 function callerOf(identity: Identity, request: FastifyRequest): Caller {

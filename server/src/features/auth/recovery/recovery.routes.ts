@@ -42,7 +42,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       body: Confirmation,
       bodyOptional: true,
       success: [200, Message],
-      refusals: [400, 403],
+      refusals: ['link_expired', 'wrong_password', 'overloaded'],
       handle: async ({ query, body, origin }) => {
         await recovery.verifyEmail(query.token, body.password ?? undefined, origin)
         return message('The address is confirmed', true)
@@ -75,7 +75,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       body: NewPasswordRequest,
       refine: ({ body }, refuse) => refuse(['body', 'new_password'], weaknessOf(body.new_password)),
       success: [200, Message],
-      refusals: [400],
+      refusals: ['link_expired', 'overloaded'],
       handle: async ({ body, origin }) => {
         await recovery.resetPassword(body.token, body.new_password, origin)
         return message('The password was changed; sign in with it', true)

@@ -23,7 +23,14 @@ export function registrationOperations(registrations: Registrations): AnyOperati
           ? Promise.resolve()
           : registrations.checkReferences(body, host, refuse),
       success: [201, Profile],
-      refusals: [403, 404, 409],
+      refusals: [
+        'registration_closed',
+        'role_not_offered',
+        'tenant_inactive',
+        'not_found',
+        'email_taken',
+        'overloaded',
+      ],
       handle: ({ body, host, origin }) => registrations.register(body, host, origin),
     }),
   ]

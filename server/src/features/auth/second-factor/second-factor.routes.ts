@@ -25,7 +25,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       body: TotpRequest,
       bodyOptional: true,
       success: [200, TotpSetup],
-      refusals: [409],
+      refusals: ['wrong_password', 'totp_enabled', 'overloaded'],
       handle: ({ caller, body }) => secondFactor.setUp(caller, body.password ?? undefined),
     }),
     operation({
@@ -38,7 +38,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       whileRestricted: ['enrolment'],
       body: TotpCode,
       success: [200, RecoveryCodes],
-      refusals: [409],
+      refusals: ['wrong_code', 'totp_not_set_up', 'totp_enabled', 'overloaded'],
       handle: async ({ caller, body }) => ({
         recovery_codes: await secondFactor.enable(caller, body.code),
       }),
@@ -51,7 +51,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       summary: "Takes the caller's second factor away and ends all their sessions",
       body: PasswordProof,
       success: [200, Message],
-      refusals: [409],
+      refusals: ['wrong_password', 'totp_demanded', 'overloaded'],
       handle: async ({ caller, body }) => {
         await secondFactor.disable(caller, body.password)
         return message('The second factor is no longer asked for; sign in again')
@@ -67,7 +67,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       access: admins,
       params: UserPath,
       success: [204, null],
-      refusals: [404, 409],
+      refusals: ['not_found', 'superadmin_required', 'own_account'],
       handle: ({ caller, path }) => secondFactor.removeFor(caller, path.user_id),
     }),
   ]

@@ -25,7 +25,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       access: anyone,
       body: RefreshRequest,
       success: [200, TokenResponse],
-      refusals: [401],
+      refusals: ['invalid_refresh_token'],
       handle: ({ body, origin }) => sessions.refresh(body.refresh_token, origin),
     }),
     operation({
@@ -65,7 +65,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       access: signedIn,
       params: SessionPath,
       success: [200, Message],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: async ({ caller, path }) => {
         await sessions.revoke(caller, path.jti)
         return message('The session was ended')

@@ -17,7 +17,14 @@ export function signInOperations(signIn: SignIn): AnyOperation[] {
       access: anyone,
       body: Credentials,
       success: [200, TokenResponse],
-      refusals: [401, 403],
+      refusals: [
+        'invalid_credentials',
+        'totp_required',
+        'account_blocked',
+        'tenant_inactive',
+        'email_unverified',
+        'overloaded',
+      ],
       handle: ({ body, host, origin }) => signIn.login(body, host, origin),
     }),
   ]

@@ -22,7 +22,7 @@ export function accessOperations(accesses: Accesses): AnyOperation[] {
       list: true,
       refine: (given, refuse) => startOf(accessList, given, refuse),
       success: [200, AccessPage],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: ({ caller, path, query, refined }) =>
         accesses.list(caller, path.patient_id, query, refined),
     }),
@@ -35,7 +35,7 @@ export function accessOperations(accesses: Accesses): AnyOperation[] {
       access: clinicAdmins,
       params: PatientPath,
       success: [200, JsonFileOf(PatientExport)],
-      refusals: [404],
+      refusals: ['not_found'],
       handle: async ({ caller, path: { patient_id: id } }) => {
         const file = await accesses.export(caller, id)
         return { name: `patient-${id}.json`, open: () => file }

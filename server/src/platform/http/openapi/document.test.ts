@@ -1,11 +1,12 @@
 /** The OpenAPI document, as it is made from what operations declare. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
-import type { JsonBytes } from '../../lib/json-bytes.ts'
-import { FreeForm, Id, Name, Nullable, OneOf } from '../../lib/shapes.ts'
-import { admins, anyone } from '../access/index.ts'
-import { openApiDocument, openapiOperation } from './openapi.ts'
-import { operation, statusesOf } from './operation.ts'
+import type { JsonBytes } from '../../../lib/json-bytes.ts'
+import { FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
+import { admins, anyone } from '../../access/index.ts'
+import { operation } from '../operation.ts'
+import { statusesOf } from '../refusals.ts'
+import { openApiDocument, openapiOperation } from './document.ts'
 
 const Ward = Type.Object({ id: Id, name: Name, head: Nullable(Id) }, { $id: 'Ward' })
 
@@ -24,7 +25,7 @@ const change = operation({
   }),
   body: Type.Object({ name: Type.Optional(Name), settings: Type.Optional(FreeForm) }),
   success: [200, Ward],
-  refusals: [404, 409],
+  refusals: ['not_found', 'email_taken'],
   handle: () => ({ id: 1, name: 'x', head: null }),
 })
 const remove = operation({
@@ -53,6 +54,15 @@ const self = openapiOperation([change, remove, alive], '1.2.3')
 // The tests read into it as a client would.
 const document: any = openApiDocument([change, remove, alive], '1.2.3')
 
+/** What `{$ref}` stands for in the document; what is no reference, as it is. */
+const referred = (part: any): any =>
+  part.$ref
+    ? part.$ref
+        .split('/')
+        .slice(1)
+        .reduce((at: any, step: string) => at[step], document)
+    : part
+
 describe('the document', () => {
   test('is OpenAPI 3.1 of the version, with its paths in order and each method under its path', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '1.2.3' } })
@@ -66,6 +76,20 @@ describe('the document', () => {
       const { responses } = document.paths[op.path][op.method.toLowerCase()]
       expect(Object.keys(responses).map(Number)).toEqual(statusesOf(op))
     }
+  })
+
+  test('tells the codes of each refusal, once for all operations that share them', () => {
+    const { put, delete: removed } = document.paths['/wards/{ward_id}']
+    expect(put.responses[401]).toEqual(removed.responses[401])
+    const { content } = referred(put.responses[409])
+    const { schema, examples } = content['application/json']
+    expect(schema.allOf[1].properties.code.enum).toEqual(['email_taken', 'conflict'])
+    expect(referred(examples.email_taken)).toEqual({
+      value: { code: 'email_taken', detail: expect.stringMatching(/email/) },
+    })
+    expect(
+      referred(removed.responses[409]).content['application/json'].examples,
+    ).not.toHaveProperty('email_taken')
   })
 
   test('names the named schemas once and refers to them', () => {
@@ -145,17 +169,19 @@ describe('the document', () => {
 
   test('declares the headers that go with a status', () => {
     const { responses } = document.paths['/wards/{ward_id}'].put
-    for (const response of Object.values<any>(responses))
-      expect(response.headers).toHaveProperty('X-Request-Id')
-    expect(responses[401].headers).toHaveProperty('WWW-Authenticate')
-    for (const status of [429, 503]) expect(responses[status].headers).toHaveProperty('Retry-After')
+    for (const response of Object.values(responses))
+      expect(referred(response).headers).toHaveProperty('X-Request-Id')
+    expect(referred(responses[401]).headers).toHaveProperty('WWW-Authenticate')
+    for (const status of [429, 503])
+      expect(referred(responses[status]).headers).toHaveProperty('Retry-After')
     expect(responses[200].headers).not.toHaveProperty('Retry-After')
   })
 
   test('has no content where there is no body', () => {
     const { responses } = document.paths['/wards/{ward_id}'].delete
     expect(responses[204]).not.toHaveProperty('content')
-    expect(responses[422].content['application/json'].schema.$ref).toMatch(/InvalidInput$/)
+    const { schema } = referred(responses[422]).content['application/json']
+    expect(schema.$ref).toMatch(/InvalidInput$/)
     expect(responses[404]).toBeUndefined()
     expect(document.paths['/wards/{ward_id}'].delete).not.toHaveProperty('requestBody')
   })

@@ -1,35 +1,23 @@
 /** The OpenAPI 3.1 document, made from the operations: every input, status, header and body. */
 import Type, { type TSchema } from 'typebox'
-import { JsonBytes } from '../../lib/json-bytes.ts'
-import { PROBLEMS } from '../../lib/problems.ts'
-import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
-import { anyone } from '../access/index.ts'
-import { bodyLimitOf, showBytes } from './body-limit.ts'
-import { fileOf } from './download.ts'
-import { type AnyOperation, operation, statusesOf } from './operation.ts'
-import { takesBytes } from './raw-body.ts'
+import { JsonBytes } from '../../../lib/json-bytes.ts'
+import { anyone } from '../../access/index.ts'
+import { bodyLimitOf } from '../body-limit.ts'
+import { fileOf } from '../download.ts'
+import { type AnyOperation, operation } from '../operation.ts'
+import { takesBytes } from '../raw-body.ts'
+import { statusesOf } from '../refusals.ts'
+import { OF_ALL, refusalOf, type SharedRefusals } from './refusals.ts'
+import { type Json, publish, whatMustBeSent } from './schemas.ts'
 
-type Json = Record<string, unknown>
 type ShowSchema = (schema: TSchema) => unknown
 
 /** Named schemas by their use; where both use one, it is shown as it is answered. */
 interface Named {
   sent: Json
   answered: Json
+  shared: SharedRefusals
 }
-
-/** Keywords of our own that mean nothing to readers of the document. */
-const INTERNAL = new Set([
-  'trim',
-  'unquoted',
-  'undirected',
-  'asciiDomain',
-  'freeForm',
-  'eachOf',
-  'noneOf',
-  '$id',
-  'ranges',
-])
 
 const HEADERS: Json = {
   RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },
@@ -39,32 +27,15 @@ const HEADERS: Json = {
   RateLimitPolicy: { description: 'Requests allowed in a window', schema: { type: 'string' } },
 }
 
-const header = (name: string): Json => ({ $ref: `#/components/headers/${name}` })
-
-const MEANING: Record<number, string> = {
-  400: 'The request or its link is not acceptable',
-  401: 'Not authenticated',
-  403: 'Not allowed',
-  404: 'No such record, or not yours',
-  409: 'Conflicts with the state of things',
-  415: 'The body is encoded',
-  416: 'The file has no such part',
-  422: 'The input is invalid',
-  429: 'Too many requests',
-  500: 'A fault of the service',
-  503: 'The database is away or the service is busy',
-}
-
 /** Builds the document of the operations; `version` is the service's. */
 export function openApiDocument(operations: readonly AnyOperation[], version: string): Json {
-  const named: Named = { sent: {}, answered: {} }
+  const named: Named = { sent: {}, answered: {}, shared: { responses: {}, examples: {} } }
   const paths: Record<string, Json> = {}
   for (const op of operations) {
     const item = paths[op.path] ?? {}
     item[op.method.toLowerCase()] = describe(op, named)
     paths[op.path] = item
   }
-  const schemas = { ...named.sent, ...named.answered }
   const tags = [...new Set(operations.map((op) => op.tag))].sort()
   return {
     openapi: '3.1.0',
@@ -77,20 +48,28 @@ export function openApiDocument(operations: readonly AnyOperation[], version: st
     // Relative to the document: right behind a proxy that adds a prefix as well.
     servers: [{ url: '.', description: 'This service' }],
     tags: tags.map((name) => ({ name, description: `Operations on ${name.toLowerCase()}` })),
-    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    paths: inOrder(paths),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: HEADERS,
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: inOrder(named.shared.responses),
+      examples: inOrder(named.shared.examples),
+      schemas: inOrder({ ...named.sent, ...named.answered }),
     },
   }
 }
 
-function describe(op: AnyOperation, { sent, answered }: Named): Json {
+const inOrder = (entries: Json): Json =>
+  Object.fromEntries(Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
   const showSent = (schema: TSchema) => publish(schema, sent, whatMustBeSent)
   const showAnswered = (schema: TSchema) => publish(schema, answered)
   const responses = Object.fromEntries(
-    statusesOf(op).map((status) => [status, respond(op, status, showAnswered)]),
+    statusesOf(op).map((status) => [
+      status,
+      status < 400 ? respond(op, status, showAnswered) : refusalOf(op, status, shared, answered),
+    ]),
   )
   return {
     operationId: op.id,
@@ -136,28 +115,11 @@ const contentOf = (schema: TSchema, schemaOf: ShowSchema): Json => {
 const json = (schema: unknown): Json => ({ 'application/json': { schema } })
 
 function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
-  const [success, schema] = op.success
-  const headers = { 'X-Request-Id': header('RequestId'), ...headersOf(op, status) }
-  if (status === success || status === PARTIAL)
-    return {
-      description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
-      headers,
-      ...(schema === null ? {} : { content: contentOf(schema, schemaOf) }),
-    }
-  const codes = Object.entries(PROBLEMS).flatMap(([code, [of]]) => (of === status ? [code] : []))
+  const [, schema] = op.success
   return {
-    description: `${status === 413 ? `The body is larger than ${showBytes(bodyLimitOf(op))}` : MEANING[status]}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`,
-    headers,
-    content: json(schemaOf(status === 422 ? InvalidBody : ProblemBody)),
-  }
-}
-
-function headersOf(op: AnyOperation, status: number): Json {
-  return {
-    RateLimit: header('RateLimit'),
-    'RateLimit-Policy': header('RateLimitPolicy'),
-    ...(status === 401 && op.access.roles ? { 'WWW-Authenticate': header('WwwAuthenticate') } : {}),
-    ...(status === 429 || status === 503 ? { 'Retry-After': header('RetryAfter') } : {}),
+    description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
+    headers: OF_ALL,
+    ...(schema === null ? {} : { content: contentOf(schema, schemaOf) }),
   }
 }
 
@@ -183,42 +145,6 @@ function headerParametersOf(headers: AnyOperation['headers'] = {}): Json[] {
     description,
     schema: { type: 'string' },
   }))
-}
-
-interface Fields {
-  properties?: Record<string, TSchema>
-  required?: string[]
-}
-
-/** The schema asking for less: what has a default is there in the end, but nobody need send it. */
-function whatMustBeSent(schema: object): Fields {
-  const { properties, required, ...others } = schema as Fields
-  // In a list of properties these are properties that happen to be named so.
-  if (!properties || !Array.isArray(required)) return schema
-  const asked = required.filter((name) => !('default' in (properties[name] ?? {})))
-  return { ...others, ...(asked.length > 0 ? { required: asked } : {}), properties }
-}
-
-/**
- * A schema as the document shows it: named ones as references, our own keywords left out.
- * @param adapt changes each schema in it before it is shown
- */
-function publish(
-  schema: unknown,
-  components: Json,
-  adapt = (inner: object): object => inner,
-): unknown {
-  if (Array.isArray(schema)) return schema.map((inner) => publish(inner, components, adapt))
-  if (typeof schema !== 'object' || schema === null) return schema
-  const { $id } = schema as { $id?: string }
-  const shown = Object.fromEntries(
-    Object.entries(adapt(schema))
-      .filter(([key]) => !INTERNAL.has(key))
-      .map(([key, inner]) => [key, publish(inner, components, adapt)]),
-  )
-  if (!$id) return shown
-  components[$id] = shown
-  return { $ref: `#/components/schemas/${$id}` }
 }
 
 /** `/openapi.json`: the document of `operations` and of itself. */

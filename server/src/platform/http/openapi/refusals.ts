@@ -1,0 +1,81 @@
+/** The refusals of the operations, as responses that they share. */
+import { PROBLEMS, type ProblemCode } from '../../../lib/problems.ts'
+import { InvalidBody, ProblemBody } from '../../../lib/shapes.ts'
+import { bodyLimitOf, showBytes } from '../body-limit.ts'
+import type { AnyOperation } from '../operation.ts'
+import { codesOf } from '../refusals.ts'
+import { type Json, publish } from './schemas.ts'
+
+/** The responses of each status and set of codes, by name, and an example of each code. */
+export interface SharedRefusals {
+  responses: Json
+  examples: Json
+}
+
+const MEANING: Record<number, string> = {
+  400: 'The request or its link is not acceptable',
+  401: 'Not authenticated',
+  403: 'Not allowed',
+  404: 'There is no such record, or it is not yours',
+  409: 'Conflicts with the state of the records',
+  415: 'The body is encoded',
+  416: 'The file has no such part',
+  417: '`Expect` asks for something other than `100-continue`',
+  429: 'Too many requests',
+  500: 'A fault of the service',
+  503: 'The database is away or the service is busy',
+}
+
+/** Headers that go with a status, beside those of every response. */
+const OF_STATUS: Record<number, Json> = {
+  401: { 'WWW-Authenticate': header('WwwAuthenticate') },
+  429: { 'Retry-After': header('RetryAfter') },
+  503: { 'Retry-After': header('RetryAfter') },
+}
+
+/** The headers of every response. */
+export const OF_ALL: Json = {
+  'X-Request-Id': header('RequestId'),
+  RateLimit: header('RateLimit'),
+  'RateLimit-Policy': header('RateLimitPolicy'),
+}
+
+/** The reference to the shared response of `status`; adds it to `shared` where it is new. */
+export function refusalOf(
+  op: AnyOperation,
+  status: number,
+  shared: SharedRefusals,
+  schemas: Json,
+): Json {
+  const codes = codesOf(op).filter((code) => PROBLEMS[code][0] === status)
+  const limit = status === 413 ? showBytes(bodyLimitOf(op)) : undefined
+  const name = [status, ...(limit ? [limit.replace(' ', '-')] : codes)].join('.')
+  shared.responses[name] ??= {
+    description: limit
+      ? `The body is larger than ${limit}`
+      : (MEANING[status] ?? 'The input is invalid'),
+    headers: { ...OF_ALL, ...OF_STATUS[status] },
+    content: { 'application/json': contentOf(codes, shared, schemas) },
+  }
+  return { $ref: `#/components/responses/${name}` }
+}
+
+function contentOf(codes: readonly ProblemCode[], shared: SharedRefusals, schemas: Json): Json {
+  if (codes.length === 0) return { schema: publish(InvalidBody, schemas), example: INVALID }
+  for (const code of codes) shared.examples[code] ??= { value: { detail: PROBLEMS[code][1], code } }
+  const problem = publish(ProblemBody, schemas)
+  return {
+    schema: { allOf: [problem, { properties: { code: { enum: codes } } }] },
+    examples: Object.fromEntries(
+      codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+    ),
+  }
+}
+
+const INVALID = {
+  detail: [{ loc: ['body', 'email'], msg: 'Field required', type: 'missing' }],
+}
+
+function header(name: string): Json {
+  return { $ref: `#/components/headers/${name}` }
+}
