@@ -31,7 +31,7 @@ async function write(name, text) {
 }
 
 async function writeContract(contract) {
-  const file = await write('server/openapi.json', `${JSON.stringify(contract, null, 2)}\n`)
+  const file = await write('server/openapi.json', `${JSON.stringify(contract, null, 1)}\n`)
   // `required` says what must be there: a default only says that it need not be sent.
   const ignoreDefaults = '--default-non-nullable=false'
   const types = await node('node_modules/openapi-typescript/bin/cli.js', file, ignoreDefaults)

@@ -5,14 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from '../../server/src/app.ts'
 import { readConfig } from '../../server/src/config/config.ts'
-import { VERSION } from '../../server/src/core.ts'
 import { givenOnly } from '../../server/src/platform/crypto/index.ts'
 import { ownerClient } from '../../server/src/platform/db/connection.ts'
 import { startEmbedded } from '../../server/src/platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../server/src/platform/db/index.ts'
 import { migrate } from '../../server/src/platform/db/migrate.ts'
 import { dumpSchema } from '../../server/src/platform/db/schema-dump.ts'
-import { openApiDocument } from '../../server/src/platform/http/index.ts'
 import { openLog } from '../../server/src/platform/observe/log.ts'
 
 /** Returns the OpenAPI document, and the schema as the migrations make it. */
@@ -54,7 +52,7 @@ async function contractOf(address: DatabaseAddress, dataDir: string): Promise<ob
     role: 'api',
   })
   try {
-    return openApiDocument(app.operations, VERSION)
+    return (await app.server.inject('/openapi.json')).json()
   } finally {
     await app.close()
   }

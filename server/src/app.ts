@@ -161,7 +161,8 @@ export async function openApp(deps: AppDeps) {
   onClose('what runs', () => endTogether(working, log))
   purgeDeletedTenants(core, list)
   const own = list.flatMap((feature) => feature.operations ?? [])
-  const operations = [...own, openapiOperation(own, core.version)]
+  const { outgoing } = features.webhooks
+  const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
   const server = await serve(core, list, operations, features.auth.sessions.authenticate)
   working.push(() => stopServing(server, core.clock))
   working.push(

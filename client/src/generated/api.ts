@@ -12,8 +12,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The public keys of the access tokens (RFC 7517)
-         * @description Takes no token.
+         * Get the signing keys
+         * @description Returns the public keys that verify access tokens, as a JSON Web Key Set (RFC 7517). Keys that are about to be used are listed in advance.
+         *
+         *     No access token is needed.
          */
         get: operations["getJwks"];
         put?: never;
@@ -32,8 +34,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of the audit log, latest first
-         * @description Who may call: admin or auditor.
+         * List audit entries
+         * @description Returns a page of the audit log, latest first. Select entries by time, user, action or resource. An administrator sees the entries of their tenant.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -54,8 +58,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin a backup; its job tells how far it is
-         * @description Who may call: admin.
+         * Create a backup
+         * @description Queues a full backup, or a backup of one tenant. Returns a job whose progress can be polled.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `backup.created`, `backup.failed`. Webhooks can subscribe to them.
          */
         post: operations["createBackup"];
         delete?: never;
@@ -72,8 +80,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The file of a backup, encrypted as it lies
-         * @description Who may call: admin.
+         * Download a backup
+         * @description Streams the encrypted file of a completed backup. Supports range requests.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `backup.downloaded`. Webhooks can subscribe to it.
          */
         get: operations["downloadBackup"];
         put?: never;
@@ -92,8 +104,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The backups that the caller may see, latest first
-         * @description Who may call: admin.
+         * List backups
+         * @description Returns the backups that the caller can see, latest first.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["listBackups"];
         put?: never;
@@ -114,8 +128,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Begin to restore a backup, or to say what that would do; its job tells how far it is
-         * @description Who may call: admin.
+         * Restore a backup
+         * @description Queues a restore in place, or with `dry_run` a preview of it. Rows written after the backup are lost. `access: merged` keeps access revoked that was revoked since; `access: backup` restores it.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `backup.restored`, `backup.failed`. Webhooks can subscribe to them.
          */
         post: operations["restoreBackup"];
         delete?: never;
@@ -132,8 +150,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How far a job is, and how it ended
-         * @description Who may call: admin.
+         * Get a backup job
+         * @description Returns the progress and the result of a job. Available also during a restore.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["getBackupJob"];
         put?: never;
@@ -155,8 +175,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a backup with its file
-         * @description Who may call: admin.
+         * Delete a backup
+         * @description Deletes the backup and its file. A locked backup is kept until its lock ends.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `backup.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deleteBackup"];
         options?: never;
@@ -174,8 +198,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Drops patients who have expired from the caches of all nodes
-         * @description Who may call: admin.
+         * Clean up the cache
+         * @description Removes expired patients from the caches of all nodes.
+         *
+         *     Callers: superadmin, admin.
          */
         post: operations["cleanUpCache"];
         delete?: never;
@@ -194,8 +220,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Drops one patient or all from the caches of all nodes
-         * @description Who may call: admin.
+         * Invalidate the cache
+         * @description Removes one patient, or all, from the caches of all nodes.
+         *
+         *     Callers: superadmin, admin.
          */
         post: operations["invalidateCache"];
         delete?: never;
@@ -212,8 +240,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How the patient cache of the node that answers does, for your tenant
-         * @description Who may call: admin.
+         * Get the cache statistics
+         * @description Returns the size and hit rate of the patient cache on the node that responds, for the caller's tenant.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["cacheStats"];
         put?: never;
@@ -234,8 +264,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Loads patients into the cache of the node that answers; shows none
-         * @description Who may call: clinic admin.
+         * Warm up the cache
+         * @description Loads patients into the cache of the node that responds. Returns no patient data.
+         *
+         *     Callers: admin.
          */
         post: operations["warmUpCache"];
         delete?: never;
@@ -252,14 +284,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of departments; `search` finds a part of the name
-         * @description Who may call: admin or auditor.
+         * List departments
+         * @description Returns a page of departments. `search` matches a part of the name.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listDepartments"];
         put?: never;
         /**
-         * Creates a department, in the caller's tenant unless told otherwise
-         * @description Who may call: admin.
+         * Create a department
+         * @description Creates a department in the caller's tenant. A superadmin can name another tenant. The head doctor must be an active doctor of the tenant.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `department.created`. Webhooks can subscribe to it.
          */
         post: operations["createDepartment"];
         delete?: never;
@@ -277,14 +315,22 @@ export interface paths {
         };
         get?: never;
         /**
-         * Changes a department; what is left out stays, null clears the head doctor
-         * @description Who may call: admin.
+         * Change a department
+         * @description Changes the fields that are sent. `head_doctor_id: null` removes the head doctor.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `department.updated`. Webhooks can subscribe to it.
          */
         put: operations["updateDepartment"];
         post?: never;
         /**
-         * Deletes a department; its users stay, without one
-         * @description Who may call: admin.
+         * Delete a department
+         * @description Deletes the department. Its users and patients stay, without a department.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `department.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deleteDepartment"];
         options?: never;
@@ -302,8 +348,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Brings new keys, and seals everything anew in the background
-         * @description Who may call: superadmin.
+         * Rotate the encryption keys
+         * @description Creates a new platform key and new tenant keys, and re-encrypts all data in the background. Old keys are destroyed when nothing uses them.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `encryption.rotation_started`, `encryption.rotation_completed`, `encryption.rotation_failed`. Webhooks can subscribe to them.
          */
         post: operations["rotateKeys"];
         delete?: never;
@@ -320,8 +370,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How far the rotation of keys is: the running one, else the last
-         * @description Who may call: superadmin.
+         * Get the key rotation
+         * @description Returns the progress of the current key rotation, or of the latest one.
+         *
+         *     Callers: superadmin.
          */
         get: operations["getRotation"];
         put?: never;
@@ -340,8 +392,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The state of the service; an admin's counts cover their tenant
-         * @description Who may call: admin.
+         * Get the health of the service
+         * @description Returns the state of every component and counts of records. The counts of an administrator cover their tenant.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["getHealth"];
         put?: never;
@@ -360,8 +414,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of the providers' notifications, latest first
-         * @description Who may call: admin or auditor.
+         * List payment notifications
+         * @description Returns a page of the providers' notifications, latest first, without their bodies.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listPaymentNotifications"];
         put?: never;
@@ -382,8 +438,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Deletes the unverified notifications of a provider, or of all
-         * @description Who may call: superadmin.
+         * Discard unverified notifications
+         * @description Deletes the unverified notifications of a provider, or of every provider.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `payment_notification.discarded`.
          */
         post: operations["discardPaymentNotifications"];
         delete?: never;
@@ -400,8 +460,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A notification with its body; the audit log says who has read it
-         * @description Who may call: admin.
+         * Get a payment notification
+         * @description Returns one notification with its body as it was received.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `payment_notification.read`.
          */
         get: operations["getPaymentNotification"];
         put?: never;
@@ -422,8 +486,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a notification that failed or is unverified tried again now
-         * @description Who may call: admin.
+         * Process a notification again
+         * @description Processes a notification that failed or is unverified again now.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `payment_notification.processed`.
          */
         post: operations["processPaymentNotification"];
         delete?: never;
@@ -440,8 +508,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of the payments, latest first
-         * @description Who may call: admin or auditor.
+         * List payments
+         * @description Returns a page of payments, latest first.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listPayments"];
         put?: never;
@@ -460,8 +530,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A payment with the notifications that told of it
-         * @description Who may call: admin or auditor.
+         * Get a payment
+         * @description Returns one payment with the notifications it was derived from.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["getPayment"];
         put?: never;
@@ -482,8 +554,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Repairs what is found now, looks again, and answers the fix
-         * @description Who may call: superadmin.
+         * Confirm a fix
+         * @description Repairs the fault as it is found now, checks again, and returns the fix.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `self_healing.applied`, `self_healing.failed`, `self_healing.proposed`. Webhooks can subscribe to them.
          */
         post: operations["confirmFix"];
         delete?: never;
@@ -500,8 +576,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What can be wrong, what is, and what a repair would do; all on one page
-         * @description Who may call: admin.
+         * List fixes
+         * @description Returns every known fault with what was found and what a repair would change, all on one page.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["listFixes"];
         put?: never;
@@ -523,8 +601,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Takes a fix out of the catalogue, until it is seeded again
-         * @description Who may call: superadmin.
+         * Delete a fix
+         * @description Removes a fix from the catalogue. Its fault is no longer looked for until the fix is seeded again.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `self_healing.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deleteFix"];
         options?: never;
@@ -542,8 +624,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Installs the built-in fixes that are not there; with overwrite resets the others
-         * @description Who may call: superadmin.
+         * Seed the fixes
+         * @description Adds the built-in fixes that are missing. With `overwrite` the existing ones are reset too.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `self_healing.seeded`. Webhooks can subscribe to it.
          */
         post: operations["seedFixes"];
         delete?: never;
@@ -560,8 +646,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many fixes there are of each state and severity, and the last scan
-         * @description Who may call: admin.
+         * Get the statistics of fixes
+         * @description Returns the number of fixes by state and severity, and the latest scan.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["fixStats"];
         put?: never;
@@ -580,14 +668,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The tenants: all for a superadmin, else the own one
-         * @description Who may call: admin or auditor.
+         * List tenants
+         * @description Returns every tenant for a superadmin, otherwise only the own one.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listTenants"];
         put?: never;
         /**
-         * Creates a tenant
-         * @description Who may call: superadmin.
+         * Create a tenant
+         * @description Creates a tenant with its own encryption keys and roles. Unknown settings are kept. A known setting with a wrong value is rejected.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `tenant.created`. Webhooks can subscribe to it.
          */
         post: operations["createTenant"];
         delete?: never;
@@ -604,19 +698,29 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One tenant
-         * @description Who may call: admin.
+         * Get a tenant
+         * @description Returns one tenant. An administrator can get only their own.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["getTenant"];
         /**
-         * Changes a tenant; what is left out stays. Deactivating signs its users out
-         * @description Who may call: admin.
+         * Change a tenant
+         * @description Changes the fields that are sent. `settings` replaces all settings. Only a superadmin can activate or deactivate a tenant. Deactivating ends the sessions of its users.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `tenant.updated`, `tenant.activated`, `tenant.deactivated`. Webhooks can subscribe to them.
          */
         put: operations["updateTenant"];
         post?: never;
         /**
-         * Deletes a tenant and signs its users out; restorable until it is purged
-         * @description Who may call: superadmin.
+         * Delete a tenant
+         * @description Deletes the tenant and ends the sessions of its users. The operator can restore it until its data is purged.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `tenant.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deleteTenant"];
         options?: never;
@@ -632,14 +736,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of users; `search` finds a part of the name or the e-mail address
-         * @description Who may call: admin or auditor.
+         * List users
+         * @description Returns a page of users. `search` matches a part of the name or of the e-mail address. A superadmin sees every tenant and can select one with `tenant_id`.
+         *
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["listUsers"];
         put?: never;
         /**
-         * Creates a user. Without a password the user gets an invitation by mail
-         * @description Who may call: admin.
+         * Create a user
+         * @description Creates a user. Without `password` the user receives an invitation by mail and chooses a password. With `password` the user receives a link that confirms the address. A superadmin must name the tenant.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.created`, `user.invited`, `auth.verification_sent`. Webhooks can subscribe to them.
          */
         post: operations["createUser"];
         delete?: never;
@@ -656,19 +766,29 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One user
-         * @description Who may call: admin.
+         * Get a user
+         * @description Returns one user.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["getUser"];
         /**
-         * Changes a user. Fields that are left out stay; null removes the department
-         * @description Who may call: admin.
+         * Change a user
+         * @description Changes the fields that are sent. `department_id: null` removes the user from the department. A new e-mail address ends the sessions of the user, invalidates earlier links, and notifies both addresses.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.updated`, `auth.verification_sent`. Webhooks can subscribe to them.
          */
         put: operations["updateUser"];
         post?: never;
         /**
-         * Deletes a user and signs them out
-         * @description Who may call: admin.
+         * Delete a user
+         * @description Deletes the user, ends their sessions, and removes them as head of department and attending doctor.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.deleted`, `department.updated`, `messenger.unlinked`. Webhooks can subscribe to `user.deleted`, `department.updated`.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -686,8 +806,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Blocks a user and signs them out; refuses a pending one
-         * @description Who may call: admin.
+         * Block a user
+         * @description Blocks the user and ends their sessions. Access tokens stop working immediately.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.blocked`. Webhooks can subscribe to it.
          */
         post: operations["blockUser"];
         delete?: never;
@@ -706,8 +830,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sends a user another link to choose a password and confirm their address
-         * @description Who may call: admin.
+         * Send an invitation
+         * @description Sends the user another link to choose a password and confirm their address. Earlier invitations stop working.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.invited`. Webhooks can subscribe to it.
          */
         post: operations["inviteUser"];
         delete?: never;
@@ -725,8 +853,12 @@ export interface paths {
         };
         get?: never;
         /**
-         * Sets a user's password and ends their sessions
-         * @description Who may call: admin.
+         * Set a user's password
+         * @description Sets the password of another user, ends their sessions, and notifies them by mail. With `must_change_password` the user has to choose another password at the next sign-in.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.password_changed`. Webhooks can subscribe to it.
          */
         put: operations["resetUserPassword"];
         post?: never;
@@ -745,8 +877,12 @@ export interface paths {
         };
         get?: never;
         /**
-         * Gives a user another role and signs them out
-         * @description Who may call: admin.
+         * Change a user's role
+         * @description Gives the user another role and ends their sessions. Only a superadmin can grant or remove the role `superadmin`.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.role_changed`. Webhooks can subscribe to it.
          */
         put: operations["changeUserRole"];
         post?: never;
@@ -767,8 +903,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Takes a user's second factor away, as they have lost it, and signs them out
-         * @description Who may call: admin.
+         * Remove a user's second factor
+         * @description Removes the second factor of a user who has lost it, and ends their sessions. The user is notified by mail.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `auth.totp_disabled`. Webhooks can subscribe to it.
          */
         delete: operations["removeUserTotp"];
         options?: never;
@@ -786,8 +926,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lets a blocked user sign in again, or a pending one for the first time
-         * @description Who may call: admin.
+         * Unblock a user
+         * @description Lets a blocked user sign in again, or approves a pending registration.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.unblocked`. Webhooks can subscribe to it.
          */
         post: operations["unblockUser"];
         delete?: never;
@@ -804,8 +948,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What this service offers as it is configured
-         * @description Takes no token.
+         * Get what the service offers
+         * @description Returns which optional functions this service is configured for, so that a client can hide the others.
+         *
+         *     No access token is needed.
          */
         get: operations["getCapabilities"];
         put?: never;
@@ -824,8 +970,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A tenant's departments, to choose from at registration
-         * @description Takes no token.
+         * List the departments of a tenant
+         * @description Returns the departments to choose from during registration.
+         *
+         *     No access token is needed.
          */
         get: operations["listPublicDepartments"];
         put?: never;
@@ -846,8 +994,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Signs in and starts a session
-         * @description Takes no token.
+         * Sign in
+         * @description Checks the e-mail address and password and starts a session. Returns an access token and a refresh token. An account with a second factor also needs `totp_code`. Repeated wrong passwords for an account or from a network have to wait.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.login`, `auth.login_failed`, `auth.session_ended`. Webhooks can subscribe to them.
          */
         post: operations["login"];
         delete?: never;
@@ -866,8 +1018,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ends this session, or all of the caller with `all_devices`
-         * @description Who may call: signed in.
+         * Sign out
+         * @description Ends this session, or every session of the caller with `all_devices`. Its access and refresh tokens stop working immediately.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.logout`. Webhooks can subscribe to it.
          */
         post: operations["logout"];
         delete?: never;
@@ -884,8 +1040,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the caller sees of themselves
-         * @description Who may call: signed in.
+         * Get the caller's profile
+         * @description Returns the account of the caller. Both paths return the same.
+         *
+         *     Callers: any user.
          */
         get: operations["getMe"];
         put?: never;
@@ -906,8 +1064,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Exchanges a refresh token for new tokens of the same session
-         * @description Takes no token.
+         * Refresh the tokens
+         * @description Exchanges a refresh token for new tokens of the same session. Each refresh token works once: using a spent one ends the session, because it may have been stolen.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.token_refreshed`, `auth.refresh_reused`. Webhooks can subscribe to them.
          */
         post: operations["refreshTokens"];
         delete?: never;
@@ -926,8 +1088,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes an account, as far as the tenant's setting `registration` lets people
-         * @description Takes no token.
+         * Register an account
+         * @description Creates an account as far as the tenant's setting `registration` allows: immediately, after approval by an administrator, or not at all. Sends a link that confirms the e-mail address.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `user.registered`, `auth.verification_sent`. Webhooks can subscribe to them.
          */
         post: operations["register"];
         delete?: never;
@@ -946,8 +1112,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sends a link to choose a new password, if there is such an account
-         * @description Takes no token.
+         * Request a password reset
+         * @description Sends a link to choose a new password. The response is the same whether or not the account exists.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.reset_requested`. Webhooks can subscribe to it.
          */
         post: operations["requestReset"];
         delete?: never;
@@ -966,8 +1136,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sends a new link to confirm the address, if there is such an account
-         * @description Takes no token.
+         * Request a verification link
+         * @description Sends a new link that confirms the e-mail address. The response is the same whether or not the account exists.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.verification_sent`. Webhooks can subscribe to it.
          */
         post: operations["resendVerification"];
         delete?: never;
@@ -986,8 +1160,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sets a new password with the token of a link, and ends all sessions
-         * @description Takes no token.
+         * Choose a new password with a link
+         * @description Sets the password with the token of a reset link or an invitation, confirms the e-mail address, and ends every session of the user. The user is notified by mail.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `user.password_changed`, `user.email_verified`, `auth.totp_disabled`, `messenger.unlinked`. Webhooks can subscribe to `user.password_changed`, `user.email_verified`, `auth.totp_disabled`.
          */
         post: operations["resetPassword"];
         delete?: never;
@@ -1004,8 +1182,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The caller's live sessions, latest first
-         * @description Who may call: signed in.
+         * List the caller's sessions
+         * @description Returns the active sessions of the caller, latest first. `current` marks the session of this request.
+         *
+         *     Callers: any user.
          */
         get: operations["listSessions"];
         put?: never;
@@ -1027,8 +1207,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Ends one of the caller's sessions
-         * @description Who may call: signed in.
+         * End a session
+         * @description Ends one session of the caller, for example on a lost device. Its tokens stop working immediately.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.session_revoked`. Webhooks can subscribe to it.
          */
         delete: operations["revokeSession"];
         options?: never;
@@ -1044,8 +1228,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The tenants to choose from at sign-in
-         * @description Takes no token.
+         * List the tenants to sign in to
+         * @description Returns the active tenants that are listed publicly. A tenant with the setting `listed: false` is left out.
+         *
+         *     No access token is needed.
          */
         get: operations["listPublicTenants"];
         put?: never;
@@ -1066,8 +1252,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes the caller's second factor away and ends all their sessions
-         * @description Who may call: signed in.
+         * Disable the second factor
+         * @description Removes the second factor of the caller and ends all their sessions. The user is notified by mail.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.totp_disabled`. Webhooks can subscribe to it.
          */
         post: operations["disableTotp"];
         delete?: never;
@@ -1086,8 +1276,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Enables the offered secret with a code of it, and ends all other sessions; answers the recovery codes, once
-         * @description Who may call: signed in.
+         * Enable the second factor
+         * @description Enables the offered secret with a code from the app and ends the other sessions of the caller. Returns recovery codes, which are shown only once. The user is notified by mail.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.totp_enabled`. Webhooks can subscribe to it.
          */
         post: operations["enableTotp"];
         delete?: never;
@@ -1106,8 +1300,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Offers a secret for an authenticator app; nothing is asked for until it is enabled
-         * @description Who may call: signed in.
+         * Set up a second factor
+         * @description Returns a secret for an authenticator app as text, URL and QR code. The second factor takes effect once it is enabled with a code.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.totp_offered`. Webhooks can subscribe to it.
          */
         post: operations["setUpTotp"];
         delete?: never;
@@ -1126,8 +1324,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Confirms an address with the token of a link, and with the password where it is given
-         * @description Takes no token.
+         * Confirm an e-mail address
+         * @description Confirms the address with the token of a link. With `password`, the token is accepted only together with the password of the account. Each link works once.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `user.email_verified`. Webhooks can subscribe to it.
          */
         post: operations["verifyEmail"];
         delete?: never;
@@ -1146,13 +1348,21 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Links the chat that was given the code; an earlier chat of the account is unlinked
-         * @description Who may call: signed in.
+         * Link a chat
+         * @description Links the chat that received the code with `/start`. A previously linked chat of the account is unlinked. A code works once, for 10 minutes.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `messenger.linked`, `messenger.unlinked`.
          */
         post: operations["linkMessenger"];
         /**
-         * Unlinks the caller's chat; nothing happens where there is none
-         * @description Who may call: signed in.
+         * Unlink the chat
+         * @description Unlinks the chat of the caller. Succeeds also if none is linked.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `messenger.unlinked`.
          */
         delete: operations["unlinkMessenger"];
         options?: never;
@@ -1168,8 +1378,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The caller's chat, and the events that it hears of
-         * @description Who may call: signed in.
+         * Get the caller's chat
+         * @description Returns whether a chat is linked, and the events it is notified of.
+         *
+         *     Callers: any user.
          */
         get: operations["getMessengerStatus"];
         put?: never;
@@ -1190,8 +1402,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replaces the list of events that the chat of the caller hears of
-         * @description Who may call: signed in.
+         * Choose the events of the chat
+         * @description Replaces the list of events that the chat is notified of. Which events are available depends on the role.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `messenger.subscribed`.
          */
         post: operations["subscribeMessenger"];
         delete?: never;
@@ -1208,14 +1424,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of the patients you see; `search` finds them by exact name or identifier
-         * @description Who may call: clinic.
+         * List patients
+         * @description Returns a page of the patients that the caller sees. `search` finds an exact name or identifier; prefer `POST /api/patients/search`, which keeps the term out of URLs and logs.
+         *
+         *     Callers: admin, doctor, nurse, receptionist, auditor.
+         *
+         *     Audit log: `patient.listed`, `patient.searched`.
          */
         get: operations["listPatients"];
         put?: never;
         /**
-         * Creates a patient, in your own department unless told otherwise
-         * @description Who may call: record keeper.
+         * Create a patient
+         * @description Creates a patient in the caller's department unless another one is named. Every field is encrypted before it is stored. `possible_duplicates` lists visible patients with the same name and birth date.
+         *
+         *     Callers: admin, doctor, nurse, receptionist.
+         *
+         *     Audit log: `patient.created`. Webhooks can subscribe to it.
          */
         post: operations["createPatient"];
         delete?: never;
@@ -1234,8 +1458,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens the record of a patient whom you do not see, for four hours and with a reason
-         * @description Who may call: clinician.
+         * Break the glass
+         * @description Opens the record of a patient whom the caller does not see, for four hours, and requires a reason. The administrators of the tenant are notified by mail. Limited to 10 per hour and user.
+         *
+         *     Callers: doctor, nurse.
+         *
+         *     Audit log: `patient.break_glass`. Webhooks can subscribe to it.
          */
         post: operations["breakGlass"];
         delete?: never;
@@ -1254,8 +1482,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * The same list; what is searched for stands in no URL
-         * @description Who may call: clinic.
+         * Search patients
+         * @description Returns the same page as `GET /api/patients` with the search term in the body. The audit log holds which patients were found, never the term.
+         *
+         *     Callers: admin, doctor, nurse, receptionist, auditor.
+         *
+         *     Audit log: `patient.listed`, `patient.searched`.
          */
         post: operations["searchPatients"];
         delete?: never;
@@ -1272,19 +1504,31 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One patient; who has read the record is journaled
-         * @description Who may call: clinic.
+         * Get a patient
+         * @description Returns one patient that the caller sees. A receptionist does not receive clinical fields.
+         *
+         *     Callers: admin, doctor, nurse, receptionist, auditor.
+         *
+         *     Audit log: `patient.read`.
          */
         get: operations["getPatient"];
         /**
-         * Changes a patient; what is left out stays, null says that nobody knows
-         * @description Who may call: record keeper.
+         * Change a patient
+         * @description Changes the fields that are sent; null clears a field. With `version` the change is rejected if the record was changed since it was read.
+         *
+         *     Callers: admin, doctor, nurse, receptionist.
+         *
+         *     Audit log: `patient.updated`, `patient.read`. Webhooks can subscribe to `patient.updated`.
          */
         put: operations["updatePatient"];
         post?: never;
         /**
-         * Deletes a patient; restorable until purged
-         * @description Who may call: clinic admin.
+         * Delete a patient
+         * @description Deletes the patient. The record can be restored until it is purged.
+         *
+         *     Callers: admin.
+         *
+         *     Audit log: `patient.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deletePatient"];
         options?: never;
@@ -1300,8 +1544,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who has read, listed, found, changed or exported the record, the latest first
-         * @description Who may call: clinic admin or auditor.
+         * List the accesses to a patient
+         * @description Returns who has read, listed, found, changed or exported the record, latest first.
+         *
+         *     Callers: admin, auditor.
          */
         get: operations["listPatientAccesses"];
         put?: never;
@@ -1320,8 +1566,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The record and its accesses as one JSON file (GDPR, Art. 15)
-         * @description Who may call: clinic admin.
+         * Export a patient
+         * @description Returns the record and all accesses to it as one JSON file, for a request under Art. 15 GDPR.
+         *
+         *     Callers: admin.
+         *
+         *     Audit log: `patient.exported`.
          */
         get: operations["exportPatient"];
         put?: never;
@@ -1342,8 +1592,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Puts a deleted patient back
-         * @description Who may call: clinic admin.
+         * Restore a patient
+         * @description Restores a deleted patient that has not been purged.
+         *
+         *     Callers: admin.
+         *
+         *     Audit log: `patient.restored`. Webhooks can subscribe to it.
          */
         post: operations["restorePatient"];
         delete?: never;
@@ -1360,13 +1614,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The caller's preferences
-         * @description Who may call: signed in.
+         * Get the caller's preferences
+         * @description Returns the theme and the settings of the caller, with defaults where nothing was saved.
+         *
+         *     Callers: any user.
          */
         get: operations["getPreferences"];
         /**
-         * Changes the caller's preferences; what is left out stays
-         * @description Who may call: signed in.
+         * Change the caller's preferences
+         * @description Replaces the theme, the settings or both. Fields that are left out keep their value.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `preferences.updated`.
          */
         put: operations["updatePreferences"];
         post?: never;
@@ -1385,8 +1645,12 @@ export interface paths {
         };
         get?: never;
         /**
-         * Changes the caller's theme
-         * @description Who may call: signed in.
+         * Change the caller's theme
+         * @description Sets the theme and keeps the other preferences.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `preferences.updated`.
          */
         put: operations["updateTheme"];
         post?: never;
@@ -1404,8 +1668,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What the caller sees of themselves
-         * @description Who may call: signed in.
+         * Get the caller's profile
+         * @description Returns the account of the caller. Both paths return the same.
+         *
+         *     Callers: any user.
          */
         get: operations["getProfile"];
         put?: never;
@@ -1425,8 +1691,12 @@ export interface paths {
         };
         get?: never;
         /**
-         * Changes the caller's password and ends all their sessions
-         * @description Who may call: signed in.
+         * Change the caller's password
+         * @description Sets a new password and ends every session of the caller, this one included. The user is notified by mail.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `user.password_changed`. Webhooks can subscribe to it.
          */
         put: operations["changeOwnPassword"];
         post?: never;
@@ -1444,8 +1714,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The tenant's webhooks
-         * @description Who may call: admin.
+         * List webhooks
+         * @description Returns the webhooks of the caller's tenant. Secrets are never shown.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -1464,8 +1736,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The events that webhooks can subscribe to, with an example of each
-         * @description Who may call: admin.
+         * List the events
+         * @description Returns the events that a webhook can subscribe to, each with an example message.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["listWebhookEvents"];
         put?: never;
@@ -1486,8 +1760,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Registers a webhook; without a secret one is made, and answered this once
-         * @description Who may call: admin.
+         * Register a webhook
+         * @description Registers a receiver. Without `secret` the service generates one and returns it in this response only. Messages are signed according to Standard Webhooks.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.registered`.
          */
         post: operations["registerWebhook"];
         delete?: never;
@@ -1505,14 +1783,22 @@ export interface paths {
         };
         get?: never;
         /**
-         * Changes a webhook; what is left out stays. A replaced secret signs along for 24 hours
-         * @description Who may call: admin.
+         * Change a webhook
+         * @description Changes the fields that are sent. After a new `secret`, the previous one also signs for 24 hours. Activating a webhook resumes its deliveries.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.updated`.
          */
         put: operations["updateWebhook"];
         post?: never;
         /**
-         * Deletes a webhook, with what still waits for it
-         * @description Who may call: admin.
+         * Delete a webhook
+         * @description Deletes the webhook with its pending deliveries.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.deleted`.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -1528,8 +1814,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page of the deliveries to a webhook with their attempts, the latest first
-         * @description Who may call: admin.
+         * List deliveries
+         * @description Returns a page of the deliveries to the webhook with their attempts, latest first.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -1550,8 +1838,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a delivery tried again now, whatever has become of it
-         * @description Who may call: admin.
+         * Retry a delivery
+         * @description Queues the delivery again immediately, whatever its state. The webhook must be active.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.delivery_retried`.
          */
         post: operations["retryWebhookDelivery"];
         delete?: never;
@@ -1570,8 +1862,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has the events of a time delivered to a webhook again
-         * @description Who may call: admin.
+         * Replay events
+         * @description Queues the events of a period for the webhook again. Events that were delivered are sent again with the same `webhook-id`.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.replayed`.
          */
         post: operations["replayWebhook"];
         delete?: never;
@@ -1588,15 +1884,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How far a replay has come, and what has become of what it has queued
-         * @description Who may call: admin.
+         * Get a replay
+         * @description Returns the progress of a replay and the state of the deliveries it has queued.
+         *
+         *     Callers: superadmin, admin.
          */
         get: operations["getWebhookReplay"];
         put?: never;
         post?: never;
         /**
-         * Cancels a replay: nothing more is queued, and what still waits of it is not sent
-         * @description Who may call: admin.
+         * Cancel a replay
+         * @description Stops queueing events and removes the deliveries of the replay that are still pending.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.replay_cancelled`.
          */
         delete: operations["cancelWebhookReplay"];
         options?: never;
@@ -1615,8 +1917,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Has the secrets before the current one sign no more, from the next attempt on
-         * @description Who may call: admin.
+         * Withdraw previous secrets
+         * @description Stops signing with previous secrets immediately, for example after one has leaked.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.secrets_withdrawn`.
          */
         delete: operations["withdrawWebhookSecrets"];
         options?: never;
@@ -1634,8 +1940,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sends `webhook.test` to a webhook now, and tells how its receiver answered
-         * @description Who may call: admin.
+         * Test a webhook
+         * @description Sends the event `webhook.test` to the receiver once and returns its response.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `webhook.test`. Webhooks can subscribe to it.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1652,8 +1962,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The process is alive
-         * @description Takes no token.
+         * Check liveness
+         * @description Returns 200 as long as the process can respond. Does not use the database.
+         *
+         *     No access token is needed.
          */
         get: operations["getAlive"];
         put?: never;
@@ -1672,8 +1984,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This description of the service (OpenAPI 3.1)
-         * @description Takes no token.
+         * Get this document
+         * @description Returns the OpenAPI 3.1 description of the service.
+         *
+         *     No access token is needed.
          */
         get: operations["getOpenApi"];
         put?: never;
@@ -1692,8 +2006,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The service can answer: it is not stopping, and the database is there
-         * @description Takes no token.
+         * Check readiness
+         * @description Returns 200 if the service accepts requests and reaches its database, otherwise 503.
+         *
+         *     No access token is needed.
          */
         get: operations["getReady"];
         put?: never;
@@ -1714,8 +2030,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes a notification of cardnet; answered once it is stored
-         * @description Takes no token.
+         * Receive a cardnet notification
+         * @description Called by cardnet. Stores the notification before it responds and applies it afterwards. A repeated notification is stored once.
+         *
+         *     No access token is needed.
          */
         post: operations["receiveCardnetNotification"];
         delete?: never;
@@ -1734,8 +2052,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes what the messenger tells the bot, where MESSENGER_MODE is webhook
-         * @description Takes no token.
+         * Receive a messenger update
+         * @description Called by the messenger if `MESSENGER_MODE` is `webhook`. Requires the secret that the service has registered.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `messenger.unlinked`.
          */
         post: operations["receiveMessengerUpdate"];
         delete?: never;
@@ -1754,8 +2076,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes a notification of paygate; answered once it is stored
-         * @description Takes no token.
+         * Receive a paygate notification
+         * @description Called by paygate. Stores the notification before it responds and applies it afterwards, once the provider has confirmed it. A repeated notification is stored once.
+         *
+         *     No access token is needed.
          */
         post: operations["receivePaygateNotification"];
         delete?: never;
@@ -1765,7 +2089,28 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive an event
+         * @description Sent to the URL of every webhook that subscribes to the event.
+         */
+        post: operations["receiveEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         AdminHealth: {
@@ -2532,6 +2877,27 @@ export interface components {
             /** Format: date-time */
             finished_at: string | null;
         };
+        WebhookMessage: {
+            /** @description The event. */
+            type: string;
+            /** Format: date-time */
+            timestamp: string;
+            /** @description The same as the header `webhook-id`. */
+            id: string;
+            tenant_id: number;
+            data: {
+                /** @description The id of the entry in the audit log. */
+                entry_id: number;
+                resource_type: string;
+                resource_id: string | null;
+                /** @description The user who acted, null for the service itself. */
+                user_id: number | null;
+                /** @description Values before and after. Left out for patients. */
+                changes?: {
+                    [key: string]: unknown;
+                } | null;
+            };
+        };
         WebhookReplay: {
             id: number;
             webhook_id: number;
@@ -2573,6 +2939,112 @@ export interface components {
         };
     };
     responses: {
+        /** @description The request or its link is not acceptable */
+        400: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete";
+                };
+            };
+        };
+        /** @description Not authenticated */
+        401: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_authenticated" | "invalid_token";
+                };
+            };
+        };
+        /** @description Not allowed */
+        403: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Conflicts with the state of the records */
+        409: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "conflict";
+                };
+            };
+        };
+        /** @description The body is encoded */
+        415: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "encoded_body";
+                };
+            };
+        };
+        /** @description The file has no such part */
+        416: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "range_not_satisfiable";
+                };
+            };
+        };
+        /** @description `Expect` asks for something other than `100-continue` */
+        417: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "expectation_failed";
+                };
+            };
+        };
         /** @description The input is invalid */
         422: {
             headers: {
@@ -2599,8 +3071,55 @@ export interface components {
                 "application/json": components["schemas"]["InvalidInput"];
             };
         };
+        /** @description Too many requests */
+        429: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "too_many_requests";
+                };
+            };
+        };
+        /** @description A fault of the service */
+        500: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "internal";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        503: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy";
+                };
+            };
+        };
         /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request": {
+        "400-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2615,22 +3134,7 @@ export interface components {
             };
         };
         /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete";
-                };
-            };
-        };
-        /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_code_invalid": {
+        "400.link_code_invalid": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2645,7 +3149,7 @@ export interface components {
             };
         };
         /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired": {
+        "400.link_expired": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2660,7 +3164,7 @@ export interface components {
             };
         };
         /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable": {
+        "400.notification_unreadable": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2675,7 +3179,7 @@ export interface components {
             };
         };
         /** @description The request or its link is not acceptable */
-        "400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable.invalid_signature": {
+        "400.notification_unreadable.invalid_signature": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2721,19 +3225,33 @@ export interface components {
                 };
             };
         };
-        /** @description Not authenticated */
-        "401.not_authenticated.invalid_token": {
+        /** @description Not allowed */
+        "403-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
-                    code?: "not_authenticated" | "invalid_token";
+                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403-3": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "sender_not_allowed";
                 };
             };
         };
@@ -2753,82 +3271,7 @@ export interface components {
             };
         };
         /** @description Not allowed */
-        "403.password_change_required.enrolment_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "password_change_required" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.password_change_required.wrong_code": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "password_change_required" | "wrong_code";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.role_required.other_tenant.password_change_required.enrolment_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "role_required" | "other_tenant" | "password_change_required" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "role_required" | "other_tenant" | "superadmin_required" | "password_change_required" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.role_required.password_change_required.enrolment_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "role_required" | "password_change_required" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.role_required.password_change_required.enrolment_required.clinical_fields": {
+        "403.clinical_fields": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2843,7 +3286,52 @@ export interface components {
             };
         };
         /** @description Not allowed */
-        "403.role_required.superadmin_required.password_change_required.enrolment_required": {
+        "403.other_tenant": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "other_tenant" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.other_tenant.superadmin_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "other_tenant" | "superadmin_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.role_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.superadmin_required": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2854,21 +3342,6 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "role_required" | "superadmin_required" | "password_change_required" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.sender_not_allowed": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "sender_not_allowed";
                 };
             };
         };
@@ -2888,6 +3361,21 @@ export interface components {
             };
         };
         /** @description Not allowed */
+        "403.wrong_code": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "password_change_required" | "wrong_code";
+                };
+            };
+        };
+        /** @description Not allowed */
         "403.wrong_password": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -2903,22 +3391,7 @@ export interface components {
             };
         };
         /** @description Not allowed */
-        "403.wrong_password.enrolment_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "wrong_password" | "enrolment_required";
-                };
-            };
-        };
-        /** @description Not allowed */
-        "403.wrong_password.password_change_required": {
+        "403.wrong_password-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2933,7 +3406,7 @@ export interface components {
             };
         };
         /** @description Not allowed */
-        "403.wrong_password.password_change_required.enrolment_required": {
+        "403.wrong_password-3": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2944,6 +3417,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "wrong_password" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.wrong_password-4": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "wrong_password" | "enrolment_required";
                 };
             };
         };
@@ -2978,7 +3466,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.address_confirmed.conflict": {
+        "409.address_confirmed": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2993,7 +3481,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.backup_in_use.backup_locked.conflict": {
+        "409.backup_in_use.backup_locked": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3008,7 +3496,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.backup_running.conflict": {
+        "409.backup_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3023,7 +3511,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.chat_linked.conflict": {
+        "409.chat_linked": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3053,7 +3541,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.department_name_taken.conflict": {
+        "409.department_name_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3068,7 +3556,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.email_taken.conflict": {
+        "409.email_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3083,7 +3571,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.fix_not_proposed.fix_busy.conflict": {
+        "409.fix_not_proposed.fix_busy": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3098,7 +3586,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.identifier_taken.conflict": {
+        "409.identifier_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3113,7 +3601,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.last_superadmin.tenant_protected.conflict": {
+        "409.last_superadmin.tenant_protected": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3128,7 +3616,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.notification_settled.conflict": {
+        "409.notification_settled": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3143,7 +3631,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.own_account.conflict": {
+        "409.own_account": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3158,7 +3646,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.own_account.last_superadmin.conflict": {
+        "409.own_account.last_superadmin": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3173,7 +3661,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.replay_over.conflict": {
+        "409.replay_over": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3188,7 +3676,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.replay_running.conflict": {
+        "409.replay_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3203,7 +3691,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.restore_refused.restore_running.conflict": {
+        "409.restore_refused.restore_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3218,7 +3706,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.rotation_running.key_in_use.conflict": {
+        "409.rotation_running.key_in_use": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3233,7 +3721,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.subdomain_taken.conflict": {
+        "409.subdomain_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3248,7 +3736,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.too_many_webhooks.conflict": {
+        "409.too_many_webhooks": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3263,7 +3751,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.totp_demanded.conflict": {
+        "409.totp_demanded": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3278,7 +3766,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.totp_enabled.conflict": {
+        "409.totp_enabled": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3293,7 +3781,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.totp_enabled.totp_not_set_up.conflict": {
+        "409.totp_enabled.totp_not_set_up": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3308,7 +3796,7 @@ export interface components {
             };
         };
         /** @description Conflicts with the state of the records */
-        "409.webhook_inactive.conflict": {
+        "409.webhook_inactive": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3382,69 +3870,8 @@ export interface components {
                 };
             };
         };
-        /** @description The body is encoded */
-        "415.encoded_body": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "encoded_body";
-                };
-            };
-        };
-        /** @description The file has no such part */
-        "416.range_not_satisfiable": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "range_not_satisfiable";
-                };
-            };
-        };
-        /** @description `Expect` asks for something other than `100-continue` */
-        "417.expectation_failed": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "expectation_failed";
-                };
-            };
-        };
         /** @description Too many requests */
-        "429.too_many_requests": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "Retry-After": components["headers"]["RetryAfter"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "too_many_requests";
-                };
-            };
-        };
-        /** @description Too many requests */
-        "429.too_many_requests.inbox_full": {
+        "429.inbox_full": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3459,23 +3886,8 @@ export interface components {
                 };
             };
         };
-        /** @description A fault of the service */
-        "500.internal": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "internal";
-                };
-            };
-        };
         /** @description The database is away or the service is busy */
-        "503.database_away.busy": {
+        "503-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3491,23 +3903,7 @@ export interface components {
             };
         };
         /** @description The database is away or the service is busy */
-        "503.database_away.busy.stopping": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "Retry-After": components["headers"]["RetryAfter"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "database_away" | "busy" | "stopping";
-                };
-            };
-        };
-        /** @description The database is away or the service is busy */
-        "503.restoring.backup_store_away.backup_file_gone.database_away.busy": {
+        "503.backup_store_away.backup_file_gone": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3523,55 +3919,7 @@ export interface components {
             };
         };
         /** @description The database is away or the service is busy */
-        "503.restoring.database_away.busy": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "Retry-After": components["headers"]["RetryAfter"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "restoring" | "database_away" | "busy";
-                };
-            };
-        };
-        /** @description The database is away or the service is busy */
-        "503.restoring.database_away.busy.overloaded": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "Retry-After": components["headers"]["RetryAfter"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "restoring" | "database_away" | "busy" | "overloaded";
-                };
-            };
-        };
-        /** @description The database is away or the service is busy */
-        "503.restoring.database_away.busy.stopping": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                "Retry-After": components["headers"]["RetryAfter"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "restoring" | "database_away" | "busy" | "stopping";
-                };
-            };
-        };
-        /** @description The database is away or the service is busy */
-        "503.restoring.messenger_unconfigured.database_away.busy": {
+        "503.messenger_unconfigured": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3587,7 +3935,7 @@ export interface components {
             };
         };
         /** @description The database is away or the service is busy */
-        "503.restoring.messenger_unconfigured.database_away.busy.overloaded": {
+        "503.messenger_unconfigured.overloaded": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3599,6 +3947,54 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "restoring" | "messenger_unconfigured" | "database_away" | "busy" | "overloaded";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.overloaded": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy" | "overloaded";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.stopping": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy" | "stopping";
+                };
+            };
+        };
+        /** @description The database is away or the service is busy */
+        "503.stopping-2": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "database_away" | "busy" | "stopping";
                 };
             };
         };
@@ -3651,13 +4047,13 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listAuditEntries: {
@@ -3703,15 +4099,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     createBackup: {
@@ -3746,18 +4142,18 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.backup_running.conflict"];
+            409: components["responses"]["409.backup_running"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     downloadBackup: {
@@ -3797,17 +4193,17 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            416: components["responses"]["416.range_not_satisfiable"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            416: components["responses"]["416"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.backup_store_away.backup_file_gone.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.backup_store_away.backup_file_gone"];
         };
     };
     listBackups: {
@@ -3831,15 +4227,15 @@ export interface operations {
                     "application/json": components["schemas"]["Backups"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     restoreBackup: {
@@ -3888,18 +4284,18 @@ export interface operations {
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.restore_refused.restore_running.conflict"];
+            409: components["responses"]["409.restore_refused.restore_running"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getBackupJob: {
@@ -3925,16 +4321,16 @@ export interface operations {
                     "application/json": components["schemas"]["BackupJob"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503-2"];
         };
     };
     deleteBackup: {
@@ -3960,18 +4356,18 @@ export interface operations {
                     "application/json": components["schemas"]["Backup"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.backup_in_use.backup_locked.conflict"];
+            409: components["responses"]["409.backup_in_use.backup_locked"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.backup_store_away.backup_file_gone.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.backup_store_away.backup_file_gone"];
         };
     };
     cleanUpCache: {
@@ -3998,17 +4394,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     invalidateCache: {
@@ -4042,17 +4438,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     cacheStats: {
@@ -4076,15 +4472,15 @@ export interface operations {
                     "application/json": components["schemas"]["CacheStats"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     warmUpCache: {
@@ -4122,17 +4518,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listDepartments: {
@@ -4172,15 +4568,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     createDepartment: {
@@ -4212,18 +4608,18 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.department_name_taken.conflict"];
+            409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updateDepartment: {
@@ -4256,18 +4652,18 @@ export interface operations {
                     "application/json": components["schemas"]["Department"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.department_name_taken.conflict"];
+            409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     deleteDepartment: {
@@ -4291,18 +4687,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     rotateKeys: {
@@ -4333,17 +4729,17 @@ export interface operations {
                     "application/json": components["schemas"]["Rotation"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.rotation_running.key_in_use.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409.rotation_running.key_in_use"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getRotation: {
@@ -4367,15 +4763,15 @@ export interface operations {
                     "application/json": components["schemas"]["RotationStatus"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getHealth: {
@@ -4399,15 +4795,15 @@ export interface operations {
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPaymentNotifications: {
@@ -4450,15 +4846,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     discardPaymentNotifications: {
@@ -4489,17 +4885,17 @@ export interface operations {
                     "application/json": components["schemas"]["Discarded"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getPaymentNotification: {
@@ -4525,16 +4921,16 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     processPaymentNotification: {
@@ -4560,18 +4956,18 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.notification_settled.conflict"];
+            409: components["responses"]["409.notification_settled"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPayments: {
@@ -4616,15 +5012,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getPayment: {
@@ -4650,16 +5046,16 @@ export interface operations {
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     confirmFix: {
@@ -4685,18 +5081,18 @@ export interface operations {
                     "application/json": components["schemas"]["Fix"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.fix_not_proposed.fix_busy.conflict"];
+            409: components["responses"]["409.fix_not_proposed.fix_busy"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listFixes: {
@@ -4728,15 +5124,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     deleteFix: {
@@ -4760,18 +5156,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     seedFixes: {
@@ -4797,17 +5193,17 @@ export interface operations {
                     "application/json": components["schemas"]["SeededFixes"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     fixStats: {
@@ -4831,15 +5227,15 @@ export interface operations {
                     "application/json": components["schemas"]["FixStats"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listTenants: {
@@ -4863,15 +5259,15 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     createTenant: {
@@ -4916,17 +5312,17 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.subdomain_taken.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409.subdomain_taken"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getTenant: {
@@ -4952,16 +5348,16 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updateTenant: {
@@ -5007,18 +5403,18 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.last_superadmin.tenant_protected.conflict"];
+            409: components["responses"]["409.last_superadmin.tenant_protected"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     deleteTenant: {
@@ -5042,18 +5438,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.last_superadmin.tenant_protected.conflict"];
+            409: components["responses"]["409.last_superadmin.tenant_protected"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listUsers: {
@@ -5099,15 +5495,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     createUser: {
@@ -5148,18 +5544,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.other_tenant.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.email_taken.conflict"];
+            409: components["responses"]["409.email_taken"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     getUser: {
@@ -5185,16 +5581,16 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updateUser: {
@@ -5230,18 +5626,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.email_taken.conflict"];
+            409: components["responses"]["409.email_taken"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     deleteUser: {
@@ -5265,18 +5661,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            409: components["responses"]["409.own_account.last_superadmin"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     blockUser: {
@@ -5302,18 +5698,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            409: components["responses"]["409.own_account.last_superadmin"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     inviteUser: {
@@ -5339,18 +5735,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.address_confirmed.conflict"];
+            409: components["responses"]["409.address_confirmed"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     resetUserPassword: {
@@ -5386,18 +5782,18 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.conflict"];
+            409: components["responses"]["409.own_account"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     changeUserRole: {
@@ -5430,18 +5826,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.last_superadmin.conflict"];
+            409: components["responses"]["409.own_account.last_superadmin"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     removeUserTotp: {
@@ -5465,18 +5861,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.conflict"];
+            409: components["responses"]["409.own_account"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     unblockUser: {
@@ -5502,18 +5898,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.superadmin_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getCapabilities: {
@@ -5537,13 +5933,13 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPublicDepartments: {
@@ -5569,14 +5965,14 @@ export interface operations {
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
+            400: components["responses"]["400-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     login: {
@@ -5609,17 +6005,17 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            400: components["responses"]["400"];
             401: components["responses"]["401.invalid_credentials.totp_required"];
             403: components["responses"]["403.account_blocked.tenant_inactive.email_unverified"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     logout: {
@@ -5650,16 +6046,16 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getMe: {
@@ -5683,14 +6079,14 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     refreshTokens: {
@@ -5720,16 +6116,16 @@ export interface operations {
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            400: components["responses"]["400"];
             401: components["responses"]["401.invalid_refresh_token"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     register: {
@@ -5769,17 +6165,17 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            400: components["responses"]["400"];
             403: components["responses"]["403.tenant_inactive.registration_closed.role_not_offered"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.email_taken.conflict"];
+            409: components["responses"]["409.email_taken"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     requestReset: {
@@ -5810,15 +6206,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     resendVerification: {
@@ -5849,15 +6245,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     resetPassword: {
@@ -5888,15 +6284,15 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400.link_expired"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     listSessions: {
@@ -5920,15 +6316,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     revokeSession: {
@@ -5954,18 +6350,18 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPublicTenants: {
@@ -5989,13 +6385,13 @@ export interface operations {
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     disableTotp: {
@@ -6025,17 +6421,17 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.wrong_password.password_change_required.enrolment_required"];
-            409: components["responses"]["409.totp_demanded.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.wrong_password-3"];
+            409: components["responses"]["409.totp_demanded"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     enableTotp: {
@@ -6068,17 +6464,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.wrong_code"];
-            409: components["responses"]["409.totp_enabled.totp_not_set_up.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.wrong_code"];
+            409: components["responses"]["409.totp_enabled.totp_not_set_up"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     setUpTotp: {
@@ -6109,17 +6505,17 @@ export interface operations {
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.wrong_password.password_change_required"];
-            409: components["responses"]["409.totp_enabled.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.wrong_password-2"];
+            409: components["responses"]["409.totp_enabled"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     verifyEmail: {
@@ -6152,16 +6548,16 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_expired"];
+            400: components["responses"]["400.link_expired"];
             403: components["responses"]["403.wrong_password"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.16-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     linkMessenger: {
@@ -6192,17 +6588,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.link_code_invalid"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            409: components["responses"]["409.chat_linked.conflict"];
+            400: components["responses"]["400.link_code_invalid"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409.chat_linked"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.messenger_unconfigured.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.messenger_unconfigured.overloaded"];
         };
     };
     unlinkMessenger: {
@@ -6226,17 +6622,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getMessengerStatus: {
@@ -6260,15 +6656,15 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     subscribeMessenger: {
@@ -6299,17 +6695,17 @@ export interface operations {
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPatients: {
@@ -6352,15 +6748,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.role_required"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     createPatient: {
@@ -6407,17 +6803,17 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedPatient"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required.clinical_fields"];
-            409: components["responses"]["409.identifier_taken.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.clinical_fields"];
+            409: components["responses"]["409.identifier_taken"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     breakGlass: {
@@ -6455,18 +6851,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     searchPatients: {
@@ -6527,17 +6923,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.role_required"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getPatient: {
@@ -6563,16 +6959,16 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updatePatient: {
@@ -6623,18 +7019,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required.clinical_fields"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.clinical_fields"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.identifier_taken.conflict"];
+            409: components["responses"]["409.identifier_taken"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     deletePatient: {
@@ -6658,18 +7054,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listPatientAccesses: {
@@ -6709,16 +7105,16 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     exportPatient: {
@@ -6744,16 +7140,16 @@ export interface operations {
                     "application/json": components["schemas"]["PatientExport"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     restorePatient: {
@@ -6779,18 +7175,18 @@ export interface operations {
                     "application/json": components["schemas"]["Patient"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.identifier_taken.conflict"];
+            409: components["responses"]["409.identifier_taken"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getPreferences: {
@@ -6814,15 +7210,15 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updatePreferences: {
@@ -6856,17 +7252,17 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updateTheme: {
@@ -6897,17 +7293,17 @@ export interface operations {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.password_change_required.enrolment_required"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getProfile: {
@@ -6931,14 +7327,14 @@ export interface operations {
                     "application/json": components["schemas"]["Profile"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     changeOwnPassword: {
@@ -6971,17 +7367,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.wrong_password.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.wrong_password-4"];
             409: components["responses"]["409.conflict"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.overloaded"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     listWebhooks: {
@@ -7005,15 +7401,15 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listWebhookEvents: {
@@ -7037,15 +7433,15 @@ export interface operations {
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     registerWebhook: {
@@ -7080,17 +7476,17 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
-            409: components["responses"]["409.too_many_webhooks.conflict"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409.too_many_webhooks"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     updateWebhook: {
@@ -7128,18 +7524,18 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     deleteWebhook: {
@@ -7163,18 +7559,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     listWebhookDeliveries: {
@@ -7216,16 +7612,16 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     retryWebhookDelivery: {
@@ -7252,18 +7648,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.webhook_inactive.conflict"];
+            409: components["responses"]["409.webhook_inactive"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     replayWebhook: {
@@ -7304,18 +7700,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.replay_running.conflict"];
+            409: components["responses"]["409.replay_running"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getWebhookReplay: {
@@ -7342,16 +7738,16 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     cancelWebhookReplay: {
@@ -7376,18 +7772,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.replay_over.conflict"];
+            409: components["responses"]["409.replay_over"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     withdrawWebhookSecrets: {
@@ -7411,18 +7807,18 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     testWebhook: {
@@ -7448,18 +7844,18 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
-            401: components["responses"]["401.not_authenticated.invalid_token"];
-            403: components["responses"]["403.role_required.password_change_required.enrolment_required"];
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy.stopping"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.stopping"];
         };
     };
     getAlive: {
@@ -7486,13 +7882,13 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503-2"];
         };
     };
     getOpenApi: {
@@ -7518,13 +7914,13 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     getReady: {
@@ -7551,13 +7947,13 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.database_away.busy.stopping"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.stopping-2"];
         };
     };
     receiveCardnetNotification: {
@@ -7590,15 +7986,15 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable.invalid_signature"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400.notification_unreadable.invalid_signature"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests.inbox_full"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            429: components["responses"]["429.inbox_full"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     receiveMessengerUpdate: {
@@ -7633,17 +8029,17 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete"];
+            400: components["responses"]["400"];
             403: components["responses"]["403.wrong_secret"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.conflict"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.128-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
             422: components["responses"]["422"];
-            429: components["responses"]["429.too_many_requests"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.messenger_unconfigured.database_away.busy"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.messenger_unconfigured"];
         };
     };
     receivePaygateNotification: {
@@ -7673,15 +8069,51 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            400: components["responses"]["400.ambiguous_host.unreadable_request.body_in_pieces.body_incomplete.notification_unreadable"];
-            403: components["responses"]["403.sender_not_allowed"];
-            409: components["responses"]["409.conflict"];
+            400: components["responses"]["400.notification_unreadable"];
+            403: components["responses"]["403-3"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
-            415: components["responses"]["415.encoded_body"];
-            417: components["responses"]["417.expectation_failed"];
-            429: components["responses"]["429.too_many_requests.inbox_full"];
-            500: components["responses"]["500.internal"];
-            503: components["responses"]["503.restoring.database_away.busy"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            429: components["responses"]["429.inbox_full"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    receiveEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the message. Retries and replays of a message repeat it. */
+                "webhook-id": string;
+                /** @description The time of this attempt, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description Signatures separated by spaces, one per secret: `v1,` and base64. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookMessage"];
+            };
+        };
+        responses: {
+            /** @description The receiver is gone. The webhook is deactivated. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. After any other status the delivery is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

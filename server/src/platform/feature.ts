@@ -1,7 +1,7 @@
 /** What a feature hands to the composition root. All but its name may be left out; types only. */
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
 import type { Fix } from './fix.ts'
-import type { AnyOperation, Page } from './http/index.ts'
+import type { AnyOperation, Outgoing, Page } from './http/index.ts'
 import type { RestoreRules } from './restore-rule.ts'
 import type { Upkeep } from './upkeep.ts'
 
@@ -31,6 +31,8 @@ export interface Feature {
   /** Its tables, with what a restore does with each. */
   readonly tables?: RestoreRules
   readonly operations?: readonly AnyOperation[]
+  /** The messages that it sends to receivers, as the OpenAPI document describes them. */
+  readonly outgoing?: Outgoing
   readonly upkeep?: readonly Upkeep[]
   background?(): Background
   /** Whether its background work tells the outside anything: it then waits while that is held. */

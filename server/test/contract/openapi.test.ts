@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codesOf, statusesOf } from '../../src/platform/http/refusals.ts'
+import { referred } from '../support/openapi.ts'
 import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
 import { openWalkable, type Step, walk } from './walk.ts'
@@ -11,7 +12,6 @@ import { openWalkable, type Step, walk } from './walk.ts'
 interface Document {
   openapi: string
   paths: Record<string, Record<string, Described>>
-  components: { responses: Record<string, Response> }
 }
 
 interface Described {
@@ -26,8 +26,6 @@ interface Response {
   headers: object
   content?: Record<string, { schema: object; examples?: object }>
 }
-
-const SHARED = '#/components/responses/'
 
 let service: Service
 let steps: Step[]
@@ -49,8 +47,7 @@ function describedOf(op: { method: string; path: string }): Described {
 /** The responses of an operation by status, those that it shares as well. */
 function responsesOf(op: { method: string; path: string }): [status: string, Response][] {
   return Object.entries(describedOf(op).responses).map(([status, response]) => {
-    if (!('$ref' in response)) return [status, response]
-    return [status, document.components.responses[response.$ref.replace(SHARED, '')] as Response]
+    return [status, referred(document, response)]
   })
 }
 
@@ -128,6 +125,9 @@ describe('the document', () => {
   })
 })
 
+/** Steps that declare actions and enter none: a preview of a restore, and a `/start` in a chat. */
+const SILENT = ['POST /api/admin/backup/restore', 'POST /webhooks/messenger']
+
 /** The type of an operation's answer, as the document has it. */
 function typeOf(name: string, status: number): string {
   const [method = '', path = ''] = name.split(' ')
@@ -161,6 +161,22 @@ describe('a walk through the service', () => {
       )
       const validate = ajv.compile({ $ref: `contract#/${pointer.join('/')}` })
       expect([name, validate(answer.body), validate.errors]).toEqual([name, true, null])
+    }
+  })
+
+  test('enters in the audit log what the operation declares, and nothing else', async () => {
+    const entries = await service.database.sql<{ request_id: string; action: string }>(
+      'select request_id::text, action from journal where request_id is not null',
+    )
+    for (const { name, answer } of steps) {
+      const records: readonly string[] =
+        service.app.operations.find((op) => nameOf(op) === name)?.records ?? []
+      const entered = entries
+        .filter(({ request_id }) => request_id === answer.headers['x-request-id'])
+        .map(({ action }) => action)
+      expect([name, entered.filter((action) => !records.includes(action))]).toEqual([name, []])
+      if (!SILENT.includes(name))
+        expect([name, entered.length > 0]).toEqual([name, records.length > 0])
     }
   })
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { referred } from '../support/openapi.ts'
 
 export type Schema = {
   type?: string | string[]
@@ -29,12 +30,6 @@ export interface Described {
 const text = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
 const document = JSON.parse(text)
 
-/** What `{$ref}` stands for; what is no reference, as it is. */
-function referred(part: any): any {
-  const names: string[] = part.$ref?.split('/').slice(1)
-  return names ? names.reduce((at, name) => at[name], document) : part
-}
-
 /** Every operation that the document describes. */
 export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(document.paths).flatMap(
   ([path, methods]) =>
@@ -47,7 +42,7 @@ export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(docum
       responses: Object.fromEntries(
         Object.entries<any>(operation.responses).map(([status, response]) => [
           status,
-          referred(response),
+          referred(document, response),
         ]),
       ),
     })),

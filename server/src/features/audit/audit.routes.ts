@@ -13,7 +13,10 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       method: 'GET',
       path: '/api/admin/audit',
       id: 'listAuditEntries',
-      summary: 'A page of the audit log, latest first',
+      summary: 'List audit entries',
+      description:
+        'Returns a page of the audit log, latest first. Select entries by time, user, action or resource. An administrator sees the entries of their tenant.',
+
       tag: 'Audit',
       access: auditors,
       query: AuditQuery,

@@ -13,7 +13,14 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       method: 'POST',
       path: '/api/admin/encryption/rotate',
       id: 'rotateKeys',
-      summary: 'Brings new keys, and seals everything anew in the background',
+      summary: 'Rotate the encryption keys',
+      description:
+        'Creates a new platform key and new tenant keys, and re-encrypts all data in the background. Old keys are destroyed when nothing uses them.',
+      records: [
+        'encryption.rotation_started',
+        'encryption.rotation_completed',
+        'encryption.rotation_failed',
+      ],
       tag,
       access: superadmins,
       body: KeyOrder,
@@ -31,7 +38,9 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       method: 'GET',
       path: '/api/admin/encryption/status',
       id: 'getRotation',
-      summary: 'How far the rotation of keys is: the running one, else the last',
+      summary: 'Get the key rotation',
+      description: 'Returns the progress of the current key rotation, or of the latest one.',
+
       tag,
       access: superadmins,
       success: [200, RotationStatus],

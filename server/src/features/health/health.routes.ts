@@ -12,7 +12,10 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       method: 'GET',
       path: '/api/auth/capabilities',
       id: 'getCapabilities',
-      summary: 'What this service offers as it is configured',
+      summary: 'Get what the service offers',
+      description:
+        'Returns which optional functions this service is configured for, so that a client can hide the others.',
+
       tag: 'Sign-in',
       access: anyone,
       success: [200, Capabilities],
@@ -22,7 +25,10 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       method: 'GET',
       path: '/api/admin/health',
       id: 'getHealth',
-      summary: "The state of the service; an admin's counts cover their tenant",
+      summary: 'Get the health of the service',
+      description:
+        'Returns the state of every component and counts of records. The counts of an administrator cover their tenant.',
+
       tag,
       access: admins,
       success: [200, AdminHealth],
@@ -33,7 +39,9 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       path: '/healthz',
       id: 'getAlive',
       whileClosed: true,
-      summary: 'The process is alive',
+      summary: 'Check liveness',
+      description: 'Returns 200 as long as the process can respond. Does not use the database.',
+
       tag,
       access: anyone,
       success: [200, Alive],
@@ -44,7 +52,10 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       path: '/readyz',
       id: 'getReady',
       whileClosed: true,
-      summary: 'The service can answer: it is not stopping, and the database is there',
+      summary: 'Check readiness',
+      description:
+        'Returns 200 if the service accepts requests and reaches its database, otherwise 503.',
+
       tag,
       access: anyone,
       success: [200, Ready],

@@ -22,7 +22,9 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       method: 'GET',
       path: '/api/messenger/status',
       id: 'getMessengerStatus',
-      summary: "The caller's chat, and the events that it hears of",
+      summary: "Get the caller's chat",
+      description: 'Returns whether a chat is linked, and the events it is notified of.',
+
       handle: ({ caller }) => linking.status(caller),
     }),
     operation({
@@ -30,7 +32,10 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       method: 'POST',
       path: '/api/messenger/link',
       id: 'linkMessenger',
-      summary: 'Links the chat that was given the code; an earlier chat of the account is unlinked',
+      summary: 'Link a chat',
+      description:
+        'Links the chat that received the code with `/start`. A previously linked chat of the account is unlinked. A code works once, for 10 minutes.',
+      records: ['messenger.linked', 'messenger.unlinked'],
       body: LinkOrder,
       refine: ({ body }, refuse) => refineCode(body.code, refuse),
       refusals: ['link_code_invalid', 'chat_linked', 'messenger_unconfigured', 'overloaded'],
@@ -41,7 +46,9 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       method: 'DELETE',
       path: '/api/messenger/link',
       id: 'unlinkMessenger',
-      summary: "Unlinks the caller's chat; nothing happens where there is none",
+      summary: 'Unlink the chat',
+      description: 'Unlinks the chat of the caller. Succeeds also if none is linked.',
+      records: ['messenger.unlinked'],
       handle: ({ caller }) => linking.unlink(caller),
     }),
     operation({
@@ -49,7 +56,10 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       method: 'POST',
       path: '/api/messenger/subscribe',
       id: 'subscribeMessenger',
-      summary: 'Replaces the list of events that the chat of the caller hears of',
+      summary: 'Choose the events of the chat',
+      description:
+        'Replaces the list of events that the chat is notified of. Which events are available depends on the role.',
+      records: ['messenger.subscribed'],
       body: Subscription,
       refine: ({ body, caller }, refuse) => refineEvents(body.events, caller, refuse),
       handle: ({ caller, body }) => linking.subscribe(caller, body.events),
@@ -58,7 +68,10 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       method: 'POST',
       path: HOOK_PATH,
       id: 'receiveMessengerUpdate',
-      summary: 'Takes what the messenger tells the bot, where MESSENGER_MODE is webhook',
+      summary: 'Receive a messenger update',
+      description:
+        'Called by the messenger if `MESSENGER_MODE` is `webhook`. Requires the secret that the service has registered.',
+      records: ['messenger.unlinked'],
       tag,
       access: anyone,
       headers: { [SECRET_HEADER]: 'proves that the messenger sends it' },

@@ -12,7 +12,10 @@ export function preferenceOperations(preferences: PreferencesService): AnyOperat
       method: 'GET',
       path: '/api/preferences',
       id: 'getPreferences',
-      summary: "The caller's preferences",
+      summary: "Get the caller's preferences",
+      description:
+        'Returns the theme and the settings of the caller, with defaults where nothing was saved.',
+
       handle: ({ caller }) => preferences.get(caller),
     }),
     operation({
@@ -20,7 +23,10 @@ export function preferenceOperations(preferences: PreferencesService): AnyOperat
       method: 'PUT',
       path: '/api/preferences',
       id: 'updatePreferences',
-      summary: "Changes the caller's preferences; what is left out stays",
+      summary: "Change the caller's preferences",
+      description:
+        'Replaces the theme, the settings or both. Fields that are left out keep their value.',
+      records: ['preferences.updated'],
       body: PreferencesChange,
       handle: ({ caller, body }) => preferences.update(caller, body),
     }),
@@ -29,7 +35,9 @@ export function preferenceOperations(preferences: PreferencesService): AnyOperat
       method: 'PUT',
       path: '/api/preferences/theme',
       id: 'updateTheme',
-      summary: "Changes the caller's theme",
+      summary: "Change the caller's theme",
+      description: 'Sets the theme and keeps the other preferences.',
+      records: ['preferences.updated'],
       body: ThemeChange,
       handle: ({ caller, body }) => preferences.update(caller, body),
     }),

@@ -5,6 +5,7 @@ import { deliveriesService } from './deliveries/deliveries.service.ts'
 import { testDeliveriesService } from './deliveries/test-deliveries.service.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 import { CONSUMER } from './engine/fan-out.ts'
+import { OUTGOING } from './events/outgoing.ts'
 import { webhookFixes } from './fixes/fixes.ts'
 import { attemptMetrics } from './metrics.ts'
 import { probesReceivers } from './probes/probes.jobs.ts'
@@ -64,6 +65,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
     tables: WEBHOOK_TABLES,
     services,
     operations: webhookOperations(services),
+    outgoing: OUTGOING,
     upkeep: daysUpkeep(db),
     goesOut: true,
     background() {

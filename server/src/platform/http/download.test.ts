@@ -58,7 +58,8 @@ async function open() {
     path: '/files/{name}',
     id: 'getFile',
     summary: 'A file',
-    tag: 'Files',
+    description: 'A file',
+    tag: 'Backups',
     access: anyone,
     params: Type.Object({ name: Type.String() }),
     success: [200, FileOf('text/plain', { ranges: true })],
@@ -83,7 +84,7 @@ async function open() {
   onTestFinished(() => server.close())
   const get = (name: string, headers: Record<string, string> = {}, method = 'GET') =>
     server.inject({ method: method as 'GET', url: `/files/${name}`, headers })
-  return { server, get, seen, document: openApiDocument([op], '1') }
+  return { server, get, seen, document: openApiDocument([op], { version: '1' }) }
 }
 
 test('the whole file, with what it is called, how long it is and its tag', async () => {

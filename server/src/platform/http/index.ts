@@ -1,7 +1,8 @@
 /** What the features and the composition root use of the HTTP layer. */
 export { addDocs } from './docs.ts'
 export { type ByteRange, type Download, FileOf, JsonFileOf } from './download.ts'
-export { openApiDocument, openapiOperation } from './openapi/document.ts'
+export { openapiOperation } from './openapi/document.ts'
+export type { Outgoing } from './openapi/outgoing.ts'
 export { type AnyOperation, operation } from './operation.ts'
 export { addPages, type Page } from './pages.ts'
 export { openLimits } from './rate-limit.ts'

@@ -6,7 +6,9 @@ import type { Static, TSchema } from 'typebox'
 import type { JsonBytes } from '../../lib/json-bytes.ts'
 import type { JsonText } from '../../lib/json-text.ts'
 import type { ProblemCode, Refuse } from '../../lib/problems.ts'
+import type { Tag } from '../../lib/tags.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
+import type { Action } from '../journal/index.ts'
 import type { Network } from '../net/index.ts'
 import type { OwnLimit } from './rate-limit.ts'
 
@@ -53,8 +55,13 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   path: string
   /** OpenAPI operationId, in camelCase. */
   id: string
+  /** What it does, as a short title in the imperative. */
   summary: string
-  tag: string
+  /** What it does, what it changes and whom it notifies, in Markdown. */
+  description: string
+  /** The actions that it can record in the journal. */
+  records?: readonly Action[]
+  tag: Tag
   access: Access<C>
   /**
    * The networks that it may be called from, asked before a byte of the body is read; undefined for all.

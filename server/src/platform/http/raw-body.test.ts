@@ -29,7 +29,8 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     path: '/notify',
     id: 'notify',
     summary: 'Notify',
-    tag: 'Notifications',
+    description: 'Notify',
+    tag: 'Payment notifications',
     access: anyone,
     onlyFrom: () => networks,
     headers: { 'Example-Signature': 'Signs the body', 'X-Other': 'Something else' },
@@ -209,7 +210,7 @@ test('the limit of its own takes the place of the limit of all requests', async 
 
 test('the document says what is taken, and leaves 422 to the operation', async () => {
   const { op } = await open()
-  const document: any = openApiDocument([op], '1')
+  const document: any = openApiDocument([op], { version: '1' })
   const described = document.paths['/notify'].post
   expect(described.parameters).toEqual([
     {
@@ -225,6 +226,6 @@ test('the document says what is taken, and leaves 422 to the operation', async (
   expect(described['x-body-limit']).toBe(MOST)
   expect(described.responses).toHaveProperty('403')
   expect(described.responses).not.toHaveProperty('422')
-  const own: any = openApiDocument([{ ...op, refusesInput: true }], '1')
+  const own: any = openApiDocument([{ ...op, refusesInput: true }], { version: '1' })
   expect(own.paths['/notify'].post.responses).toHaveProperty('422')
 })

@@ -15,7 +15,10 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       method: 'POST',
       path: '/api/auth/resend-verification',
       id: 'resendVerification',
-      summary: 'Sends a new link to confirm the address, if there is such an account',
+      summary: 'Request a verification link',
+      description:
+        'Sends a new link that confirms the e-mail address. The response is the same whether or not the account exists.',
+      records: ['auth.verification_sent'],
       body: LinkRequest,
       success: [202, Message],
       handle: async ({ body, host, origin }) => {
@@ -36,8 +39,10 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       method: 'POST',
       path: '/api/auth/verify-email',
       id: 'verifyEmail',
-      summary:
-        'Confirms an address with the token of a link, and with the password where it is given',
+      summary: 'Confirm an e-mail address',
+      description:
+        'Confirms the address with the token of a link. With `password`, the token is accepted only together with the password of the account. Each link works once.',
+      records: ['user.email_verified'],
       query: TokenQuery,
       body: Confirmation,
       bodyOptional: true,
@@ -53,7 +58,10 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       method: 'POST',
       path: '/api/auth/request-reset',
       id: 'requestReset',
-      summary: 'Sends a link to choose a new password, if there is such an account',
+      summary: 'Request a password reset',
+      description:
+        'Sends a link to choose a new password. The response is the same whether or not the account exists.',
+      records: ['auth.reset_requested'],
       body: LinkRequest,
       success: [202, Message],
       handle: async ({ body, host, origin }) => {
@@ -71,7 +79,15 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       method: 'POST',
       path: '/api/auth/reset-password',
       id: 'resetPassword',
-      summary: 'Sets a new password with the token of a link, and ends all sessions',
+      summary: 'Choose a new password with a link',
+      description:
+        'Sets the password with the token of a reset link or an invitation, confirms the e-mail address, and ends every session of the user. The user is notified by mail.',
+      records: [
+        'user.password_changed',
+        'user.email_verified',
+        'auth.totp_disabled',
+        'messenger.unlinked',
+      ],
       body: NewPasswordRequest,
       refine: ({ body }, refuse) => refuse(['body', 'new_password'], weaknessOf(body.new_password)),
       success: [200, Message],

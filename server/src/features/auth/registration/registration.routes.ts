@@ -14,7 +14,10 @@ export function registrationOperations(registrations: Registrations): AnyOperati
       method: 'POST',
       path: '/api/auth/register',
       id: 'register',
-      summary: "Makes an account, as far as the tenant's setting `registration` lets people",
+      summary: 'Register an account',
+      description:
+        "Creates an account as far as the tenant's setting `registration` allows: immediately, after approval by an administrator, or not at all. Sends a link that confirms the e-mail address.",
+      records: ['user.registered', 'auth.verification_sent'],
       body: Registration,
       refine: ({ body }, refuse) =>
         refuse(['body', 'password'], weaknessOf(body.password, body.email)),

@@ -20,7 +20,10 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       method: 'POST',
       path: '/api/auth/totp/setup',
       id: 'setUpTotp',
-      summary: 'Offers a secret for an authenticator app; nothing is asked for until it is enabled',
+      summary: 'Set up a second factor',
+      description:
+        'Returns a secret for an authenticator app as text, URL and QR code. The second factor takes effect once it is enabled with a code.',
+      records: ['auth.totp_offered'],
       whileRestricted: ['enrolment'],
       body: TotpRequest,
       bodyOptional: true,
@@ -33,8 +36,10 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       method: 'POST',
       path: '/api/auth/totp/enable',
       id: 'enableTotp',
-      summary:
-        'Enables the offered secret with a code of it, and ends all other sessions; answers the recovery codes, once',
+      summary: 'Enable the second factor',
+      description:
+        'Enables the offered secret with a code from the app and ends the other sessions of the caller. Returns recovery codes, which are shown only once. The user is notified by mail.',
+      records: ['auth.totp_enabled'],
       whileRestricted: ['enrolment'],
       body: TotpCode,
       success: [200, RecoveryCodes],
@@ -48,7 +53,10 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       method: 'POST',
       path: '/api/auth/totp/disable',
       id: 'disableTotp',
-      summary: "Takes the caller's second factor away and ends all their sessions",
+      summary: 'Disable the second factor',
+      description:
+        'Removes the second factor of the caller and ends all their sessions. The user is notified by mail.',
+      records: ['auth.totp_disabled'],
       body: PasswordProof,
       success: [200, Message],
       refusals: ['wrong_password', 'totp_demanded', 'overloaded'],
@@ -63,7 +71,10 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       path: '/api/admin/users/{user_id}/totp',
       id: 'removeUserTotp',
       endsAccess: true,
-      summary: "Takes a user's second factor away, as they have lost it, and signs them out",
+      summary: "Remove a user's second factor",
+      description:
+        'Removes the second factor of a user who has lost it, and ends their sessions. The user is notified by mail.',
+      records: ['auth.totp_disabled'],
       access: admins,
       params: UserPath,
       success: [204, null],

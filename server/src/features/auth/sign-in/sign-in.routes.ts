@@ -12,7 +12,10 @@ export function signInOperations(signIn: SignIn): AnyOperation[] {
       method: 'POST',
       path: '/api/auth/login',
       id: 'login',
-      summary: 'Signs in and starts a session',
+      summary: 'Sign in',
+      description:
+        'Checks the e-mail address and password and starts a session. Returns an access token and a refresh token. An account with a second factor also needs `totp_code`. Repeated wrong passwords for an account or from a network have to wait.',
+      records: ['auth.login', 'auth.login_failed', 'auth.session_ended'],
       tag,
       access: anyone,
       body: Credentials,

@@ -11,7 +11,10 @@ export function signingKeyOperations(keys: SigningKeys): AnyOperation[] {
       method: 'GET',
       path: '/.well-known/jwks.json',
       id: 'getJwks',
-      summary: 'The public keys of the access tokens (RFC 7517)',
+      summary: 'Get the signing keys',
+      description:
+        'Returns the public keys that verify access tokens, as a JSON Web Key Set (RFC 7517). Keys that are about to be used are listed in advance.',
+
       tag,
       access: anyone,
       success: [200, JsonWebKeySet],

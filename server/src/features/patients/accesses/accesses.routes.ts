@@ -14,7 +14,10 @@ export function accessOperations(accesses: Accesses): AnyOperation[] {
       method: 'GET',
       path: '/api/patients/{patient_id}/accesses',
       id: 'listPatientAccesses',
-      summary: 'Who has read, listed, found, changed or exported the record, the latest first',
+      summary: 'List the accesses to a patient',
+      description:
+        'Returns who has read, listed, found, changed or exported the record, latest first.',
+
       tag,
       access: clinicAuditors,
       params: PatientPath,
@@ -30,7 +33,10 @@ export function accessOperations(accesses: Accesses): AnyOperation[] {
       method: 'GET',
       path: '/api/patients/{patient_id}/export',
       id: 'exportPatient',
-      summary: 'The record and its accesses as one JSON file (GDPR, Art. 15)',
+      summary: 'Export a patient',
+      description:
+        'Returns the record and all accesses to it as one JSON file, for a request under Art. 15 GDPR.',
+      records: ['patient.exported'],
       tag,
       access: clinicAdmins,
       params: PatientPath,

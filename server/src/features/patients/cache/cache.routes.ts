@@ -12,7 +12,10 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
       method: 'GET',
       path: '/api/admin/cache/stats',
       id: 'cacheStats',
-      summary: 'How the patient cache of the node that answers does, for your tenant',
+      summary: 'Get the cache statistics',
+      description:
+        "Returns the size and hit rate of the patient cache on the node that responds, for the caller's tenant.",
+
       tag,
       access: admins,
       success: [200, CacheStats],
@@ -22,7 +25,9 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
       method: 'POST',
       path: '/api/admin/cache/cleanup',
       id: 'cleanUpCache',
-      summary: 'Drops patients who have expired from the caches of all nodes',
+      summary: 'Clean up the cache',
+      description: 'Removes expired patients from the caches of all nodes.',
+
       tag,
       access: admins,
       success: [200, CleanedUp],
@@ -32,7 +37,9 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
       method: 'POST',
       path: '/api/admin/cache/invalidate',
       id: 'invalidateCache',
-      summary: 'Drops one patient or all from the caches of all nodes',
+      summary: 'Invalidate the cache',
+      description: 'Removes one patient, or all, from the caches of all nodes.',
+
       tag,
       access: admins,
       body: Invalidation,
@@ -50,7 +57,10 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
       method: 'POST',
       path: '/api/admin/cache/warmup',
       id: 'warmUpCache',
-      summary: 'Loads patients into the cache of the node that answers; shows none',
+      summary: 'Warm up the cache',
+      description:
+        'Loads patients into the cache of the node that responds. Returns no patient data.',
+
       tag,
       access: clinicAdmins,
       body: WarmUp,

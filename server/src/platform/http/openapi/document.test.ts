@@ -15,7 +15,8 @@ const change = operation({
   path: '/wards/{ward_id}',
   id: 'changeWard',
   summary: 'Change a ward',
-  tag: 'Wards',
+  description: 'Change a ward',
+  tag: 'Departments',
   access: admins,
   params: Type.Object({ ward_id: Id }),
   query: Type.Object({
@@ -33,7 +34,8 @@ const remove = operation({
   path: '/wards/{ward_id}',
   id: 'deleteWard',
   summary: 'Delete a ward',
-  tag: 'Wards',
+  description: 'Delete a ward',
+  tag: 'Departments',
   access: admins,
   params: Type.Object({ ward_id: Id }),
   success: [204, null],
@@ -44,15 +46,16 @@ const alive = operation({
   path: '/alive',
   id: 'alive',
   summary: 'Alive',
+  description: 'Alive',
   tag: 'Health',
   access: anyone,
   success: [200, Type.Object({ ok: Type.Boolean() })],
   handle: () => ({ ok: true }),
 })
-const self = openapiOperation([change, remove, alive], '1.2.3')
+const self = openapiOperation([change, remove, alive], { version: '1.2.3' })
 
 // The tests read into it as a client would.
-const document: any = openApiDocument([change, remove, alive], '1.2.3')
+const document: any = openApiDocument([change, remove, alive], { version: '1.2.3' })
 
 /** What `{$ref}` stands for in the document; what is no reference, as it is. */
 const referred = (part: any): any =>
@@ -68,7 +71,10 @@ describe('the document', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '1.2.3' } })
     expect(Object.keys(document.paths)).toEqual(['/alive', '/wards/{ward_id}'])
     expect(Object.keys(document.paths['/wards/{ward_id}']).sort()).toEqual(['delete', 'put'])
-    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual(['Health', 'Wards'])
+    expect(document.tags.map(({ name }: { name: string }) => name)).toEqual([
+      'Departments',
+      'Health',
+    ])
   })
 
   test('has every status that an operation can answer, and no other', () => {
@@ -144,7 +150,7 @@ describe('the document', () => {
       bed: Bed,
     })
     const search = { ...change, body, success: [200, Bed] as const } as unknown as typeof change
-    const { paths, components }: any = openApiDocument([search], '1.2.3')
+    const { paths, components }: any = openApiDocument([search], { version: '1.2.3' })
     const { properties, required } =
       paths[search.path].put.requestBody.content['application/json'].schema
 

@@ -1,12 +1,15 @@
 /** The OpenAPI 3.1 document, made from the operations: every input, status, header and body. */
 import Type, { type TSchema } from 'typebox'
 import { JsonBytes } from '../../../lib/json-bytes.ts'
+import { TAGS, type Tag } from '../../../lib/tags.ts'
 import { anyone } from '../../access/index.ts'
 import { bodyLimitOf } from '../body-limit.ts'
 import { fileOf } from '../download.ts'
 import { type AnyOperation, operation } from '../operation.ts'
 import { takesBytes } from '../raw-body.ts'
 import { statusesOf } from '../refusals.ts'
+import { descriptionOf } from './descriptions.ts'
+import { type Outgoing, webhooksOf } from './outgoing.ts'
 import { OF_ALL, refusalOf, type SharedRefusals } from './refusals.ts'
 import { type Json, publish, whatMustBeSent } from './schemas.ts'
 
@@ -27,16 +30,33 @@ const HEADERS: Json = {
   RateLimitPolicy: { description: 'Requests allowed in a window', schema: { type: 'string' } },
 }
 
-/** Builds the document of the operations; `version` is the service's. */
-export function openApiDocument(operations: readonly AnyOperation[], version: string): Json {
+/** What the document says beside the operations. */
+interface About {
+  /** The version of the service. */
+  version: string
+  /** The messages that the service sends to receivers. */
+  outgoing?: Outgoing | undefined
+}
+
+/** Builds the document of the operations. */
+export function openApiDocument(
+  operations: readonly AnyOperation[],
+  { version, outgoing }: About,
+): Json {
   const named: Named = { sent: {}, answered: {}, shared: { responses: {}, examples: {} } }
+  const events = new Set(outgoing?.events.map(({ name }) => name))
+  const webhooks = outgoing && webhooksOf(outgoing, named.answered)
   const paths: Record<string, Json> = {}
   for (const op of operations) {
     const item = paths[op.path] ?? {}
-    item[op.method.toLowerCase()] = describe(op, named)
+    item[op.method.toLowerCase()] = {
+      ...describe(op, named),
+      description: descriptionOf(op, events),
+    }
     paths[op.path] = item
   }
-  const tags = [...new Set(operations.map((op) => op.tag))].sort()
+  const used = new Set(operations.map((op) => op.tag))
+  const tags = (Object.keys(TAGS) as Tag[]).filter((tag) => used.has(tag))
   return {
     openapi: '3.1.0',
     info: {
@@ -47,8 +67,9 @@ export function openApiDocument(operations: readonly AnyOperation[], version: st
     },
     // Relative to the document: right behind a proxy that adds a prefix as well.
     servers: [{ url: '.', description: 'This service' }],
-    tags: tags.map((name) => ({ name, description: `Operations on ${name.toLowerCase()}` })),
+    tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths: inOrder(paths),
+    ...(webhooks ? { webhooks } : {}),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: HEADERS,
@@ -75,7 +96,6 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
     operationId: op.id,
     summary: op.summary,
     tags: [op.tag],
-    description: op.access.roles ? `Who may call: ${op.access.name}.` : 'Takes no token.',
     security: op.access.roles ? [{ bearer: [] }] : [],
     ...(op.params || op.query || op.headers
       ? {
@@ -148,15 +168,14 @@ function headerParametersOf(headers: AnyOperation['headers'] = {}): Json[] {
 }
 
 /** `/openapi.json`: the document of `operations` and of itself. */
-export function openapiOperation(
-  operations: readonly AnyOperation[],
-  version: string,
-): AnyOperation {
+export function openapiOperation(operations: readonly AnyOperation[], about: About): AnyOperation {
   const self: AnyOperation = operation({
     method: 'GET',
     path: '/openapi.json',
     id: 'getOpenApi',
-    summary: 'This description of the service (OpenAPI 3.1)',
+    summary: 'Get this document',
+    description: 'Returns the OpenAPI 3.1 description of the service.',
+
     tag: 'Health',
     access: anyone,
     success: [200, Type.Unsafe<Json>({ type: 'object', additionalProperties: true })],
@@ -164,7 +183,7 @@ export function openapiOperation(
   })
   let made: JsonBytes<Json> | undefined
   const document = () => {
-    made ??= new JsonBytes(openApiDocument([...operations, self], version))
+    made ??= new JsonBytes(openApiDocument([...operations, self], about))
     return made
   }
   return self

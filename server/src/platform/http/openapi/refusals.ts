@@ -1,4 +1,5 @@
 /** The refusals of the operations, as responses that they share. */
+import { isDeepStrictEqual } from 'node:util'
 import { PROBLEMS, type ProblemCode } from '../../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../../lib/shapes.ts'
 import { bodyLimitOf, showBytes } from '../body-limit.ts'
@@ -49,15 +50,26 @@ export function refusalOf(
 ): Json {
   const codes = codesOf(op).filter((code) => PROBLEMS[code][0] === status)
   const limit = status === 413 ? showBytes(bodyLimitOf(op)) : undefined
-  const name = [status, ...(limit ? [limit.replace(' ', '-')] : codes)].join('.')
-  shared.responses[name] ??= {
-    description: limit
-      ? `The body is larger than ${limit}`
-      : (MEANING[status] ?? 'The input is invalid'),
+  const description = limit ? `The body is larger than ${limit}` : MEANING[status]
+  const response = {
+    description: description ?? 'The input is invalid',
     headers: { ...OF_ALL, ...OF_STATUS[status] },
     content: { 'application/json': contentOf(codes, shared, schemas) },
   }
+  const own = limit
+    ? [limit.replace(' ', '-')]
+    : codes.filter((code) => op.refusals?.includes(code))
+  const name = nameOf([status, ...own].join('.'), response, shared.responses)
   return { $ref: `#/components/responses/${name}` }
+}
+
+/** The name of a response in `known`, with a number where another response has the plain name. */
+function nameOf(plain: string, response: Json, known: Json): string {
+  for (let nth = 1; ; nth++) {
+    const name = nth === 1 ? plain : `${plain}-${nth}`
+    known[name] ??= response
+    if (isDeepStrictEqual(known[name], response)) return name
+  }
 }
 
 function contentOf(codes: readonly ProblemCode[], shared: SharedRefusals, schemas: Json): Json {

@@ -1,0 +1,27 @@
+/** What the document says of an operation: its effect, who may call it, and what it records. */
+import type { AnyOperation } from '../operation.ts'
+
+/**
+ * The description of an operation, in Markdown.
+ * @param events the actions that webhooks can subscribe to
+ */
+export function descriptionOf(op: AnyOperation, events: ReadonlySet<string>): string {
+  return [op.description, callersOf(op), ...recordedBy(op, events)].join('\n\n')
+}
+
+function callersOf({ access: { name, roles } }: AnyOperation): string {
+  if (!roles) return 'No access token is needed.'
+  return name === 'signed in' ? 'Callers: any user.' : `Callers: ${roles.join(', ')}.`
+}
+
+function recordedBy({ records = [] }: AnyOperation, events: ReadonlySet<string>): string[] {
+  if (records.length === 0) return []
+  const recorded = `Audit log: ${list(records)}.`
+  const heard = records.filter((action) => events.has(action))
+  if (heard.length === 0) return [recorded]
+  return [
+    `${recorded} Webhooks can subscribe to ${heard.length < records.length ? list(heard) : heard.length === 1 ? 'it' : 'them'}.`,
+  ]
+}
+
+const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')

@@ -1,0 +1,7 @@
+/** Reads an OpenAPI document as its clients do. */
+
+/** Returns the part of `document` that `{$ref}` refers to; returns what is not a reference as it is. */
+export function referred(document: any, part: any): any {
+  const path: string[] | undefined = part.$ref?.split('/').slice(1)
+  return path ? path.reduce((at, step) => at[step], document) : part
+}
