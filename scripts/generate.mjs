@@ -14,13 +14,13 @@ import { describe } from './generate/describe.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { into } = parseArgs({ options: { into: { type: 'string', default: root } } }).values
 
-async function node(script, ...args) {
-  const child = [path.join(root, script), ...args]
-  const { stdout } = await promisify(execFile)(process.execPath, child, {
+async function node(script, args, input = '') {
+  const running = promisify(execFile)(process.execPath, [path.join(root, script), ...args], {
     cwd: root,
     maxBuffer: 64 * 2 ** 20,
   })
-  return stdout
+  running.child.stdin.end(input)
+  return (await running).stdout
 }
 
 async function write(name, text) {
@@ -31,10 +31,13 @@ async function write(name, text) {
 }
 
 async function writeContract(contract) {
-  const file = await write('server/openapi.json', `${JSON.stringify(contract, null, 1)}\n`)
+  const shown = ['--indent-style=space', '--indent-width=1', '--line-width=120']
+  const biome = ['format', ...shown, '--stdin-file-path=contract.json']
+  const text = await node('node_modules/@biomejs/biome/bin/biome', biome, JSON.stringify(contract))
+  const file = await write('server/openapi.json', text)
   // `required` says what must be there: a default only says that it need not be sent.
   const ignoreDefaults = '--default-non-nullable=false'
-  const types = await node('node_modules/openapi-typescript/bin/cli.js', file, ignoreDefaults)
+  const types = await node('node_modules/openapi-typescript/bin/cli.js', [file, ignoreDefaults])
   await write('client/src/generated/api.ts', types)
 }
 

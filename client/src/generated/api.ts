@@ -2118,15 +2118,23 @@ export interface components {
             status: "ok" | "degraded" | "down";
             /** @description true when there may be several tenants */
             tenant_mode: boolean;
+            /** @example true */
             encryption_enabled: boolean;
+            /** @example 3 */
             tenants_count: number;
+            /** @example 128 */
             users_count: number;
+            /** @example 20000 */
             patients_count: number;
+            /** @example 1.0.0 */
             version: string;
+            /** @example 86400 */
             uptime_seconds: number;
             database: {
+                /** @example PostgreSQL 18.1 */
                 engine: string;
                 embedded: boolean;
+                /** @example 0.4 */
                 latency_ms: number;
             };
             /** @description the state of each component */
@@ -2138,30 +2146,56 @@ export interface components {
             id: number;
             tenant_id: number | null;
             user_id: number | null;
+            /** @example anna.admin@north.example */
             user_email: string | null;
+            /** @example user.blocked */
             action: string;
+            /** @example user */
             resource_type: string;
+            /** @example 57 */
             resource_id: string | null;
+            /**
+             * @example {
+             *       "before": {
+             *         "is_active": true
+             *       },
+             *       "after": {
+             *         "is_active": false
+             *       }
+             *     }
+             */
             changes: {
                 [key: string]: unknown;
             } | null;
+            /** @example 203.0.113.7 */
             ip: string | null;
+            /** @example Mozilla/5.0 */
             user_agent: string | null;
+            /** @example 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c */
             request_id: string | null;
             /** Format: date-time */
             created_at: string;
         };
         Backup: {
+            /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             backup_id: string;
             /** @enum {string} */
             type: "full" | "tenant";
             /** @description null for a backup of everything */
             tenant_id: number | null;
-            /** @enum {string} */
+            /**
+             * @example completed
+             * @enum {string}
+             */
             status: "queued" | "running" | "completed" | "failed";
+            /** @example 73400320 */
             size_bytes: number | null;
-            /** @description of the file, in hex */
+            /**
+             * @description SHA-256 of the file in hexadecimal.
+             * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
             sha256: string | null;
+            /** @example 21480 */
             records: number | null;
             /** Format: date-time */
             created_at: string;
@@ -2187,16 +2221,22 @@ export interface components {
              * @description when it was written anew without tenants that were purged
              */
             rewritten_at: string | null;
-            /** @description why it failed, or what was wrong when it was read again */
+            /** @description Why the backup or its verification failed. */
             error: string | null;
         };
         BackupJob: {
+            /** @example 5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11 */
             job_id: string;
+            /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             backup_id: string;
             /** @enum {string} */
             kind: "create" | "restore" | "forget";
-            /** @enum {string} */
+            /**
+             * @example completed
+             * @enum {string}
+             */
             status: "queued" | "running" | "completed" | "failed";
+            /** @example 1 */
             progress: number;
             error: string | null;
             result: components["schemas"]["RestoreOutcome"] | null;
@@ -2212,32 +2252,52 @@ export interface components {
             total: number;
         };
         CacheStats: {
-            /** @description which node answers: the figures are its own */
+            /**
+             * @description which node answers: the figures are its own
+             * @example node-1
+             */
             node: string;
             /** @constant */
             backend: "memory";
+            /** @example 1200 */
             entries: number;
-            /** @description of all tenants together */
+            /**
+             * @description of all tenants together
+             * @example 10000
+             */
             max_entries: number;
+            /** @example 2500000 */
             bytes: number;
-            /** @description of all tenants together */
+            /**
+             * @description of all tenants together
+             * @example 67108864
+             */
             max_bytes: number;
+            /** @example 9000 */
             hits: number;
+            /** @example 1000 */
             misses: number;
-            /** @description 0 before the first read */
+            /**
+             * @description 0 before the first read
+             * @example 0.9
+             */
             hit_ratio: number;
             /** @description dropped to make room */
             evictions: number;
             /** @description dropped for their age */
             expirations: number;
+            /** @example 300 */
             ttl_seconds: number;
         };
         Capabilities: {
+            /** @example true */
             password_reset_available: boolean;
             fhir_enabled: boolean;
             siem_export_enabled: boolean;
             messenger_bot_enabled: boolean;
+            /** @example true */
             registration_available: boolean;
+            /** @example true */
             totp_available: boolean;
             /** @description true when there may be several tenants */
             tenant_mode: boolean;
@@ -2256,61 +2316,103 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             deleted_at: string | null;
+            /** @example Paula Patient */
             full_name: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @example 1984-03-09
+             */
             birth_date: string | null;
-            /** @enum {string|null} */
+            /**
+             * @example female
+             * @enum {string|null}
+             */
             sex: "male" | "female" | "other" | "unknown" | null;
             identifiers: {
-                /** @description without `|`; the value may have it */
+                /**
+                 * @description The issuer, without `|`.
+                 * @example urn:north:chart
+                 */
                 system: string;
+                /** @example A-1042 */
                 value: string;
             }[];
+            /** @example +49 30 5550123 */
             phone: string | null;
             /** Format: idn-email */
             email: string | null;
+            /** @example 12 Station Road, Northtown */
             address: string | null;
             allergies?: string[];
+            /** @example Pacemaker since 2019 */
             notes?: string | null;
             /** @description the fields that your role does not see */
             redacted?: string[];
-            /** @description patients you see with the same name and birth date */
+            /**
+             * @description Visible patients with the same name and birth date.
+             * @example []
+             */
             possible_duplicates: number[];
         };
         Department: {
             id: number;
             tenant_id: number;
+            /** @example Cardiology */
             name: string;
             head_doctor_id: number | null;
             /** Format: date-time */
             created_at: string;
         };
         Discarded: {
-            /** @description notifications that were deleted */
+            /**
+             * @description notifications that were deleted
+             * @example 12
+             */
             discarded: number;
         };
         EventDescription: {
+            /** @example user.created */
             name: string;
+            /** @example A user was created */
             description: string;
-            /** @description the whole body of a message */
+            /**
+             * @description the whole body of a message
+             * @example {
+             *       "type": "user.created",
+             *       "tenant_id": 3,
+             *       "data": {
+             *         "entry_id": 1001
+             *       }
+             *     }
+             */
             example: {
                 [key: string]: unknown;
             };
         };
         Fix: {
             id: number;
+            /** @example departments.head */
             key: string;
+            /** @example Department without an active head doctor */
             title: string;
+            /** @example The head doctor of a department is blocked or no longer a doctor. */
             description: string;
-            /** @description what a repair does; without one, what to do instead */
+            /**
+             * @description what a repair does; without one, what to do instead
+             * @example Removes the head doctor from the department.
+             */
             plan: string;
+            /** @example docs/runbooks/departments-head.md */
             runbook: string | null;
             /** @enum {string} */
             severity: "low" | "medium" | "high" | "critical";
             /** @enum {string} */
             status: "idle" | "proposed" | "applied" | "failed";
             automatic: boolean;
-            /** @description false where people have to decide */
+            /**
+             * @description false where people have to decide
+             * @example true
+             */
             repairable: boolean;
             /** @description why it waits although it is automatic, or why it has failed */
             reason: string | null;
@@ -2330,6 +2432,7 @@ export interface components {
         FixFinding: {
             /** @description null for the platform's */
             tenant_id: number | null;
+            /** @example department 12 */
             subject: string;
             measured: {
                 [key: string]: unknown;
@@ -2395,21 +2498,35 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             deleted_at: string | null;
+            /** @example Paula Patient */
             full_name?: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @example 1984-03-09
+             */
             birth_date?: string | null;
-            /** @enum {string|null} */
+            /**
+             * @example female
+             * @enum {string|null}
+             */
             sex?: "male" | "female" | "other" | "unknown" | null;
             identifiers?: {
-                /** @description without `|`; the value may have it */
+                /**
+                 * @description The issuer, without `|`.
+                 * @example urn:north:chart
+                 */
                 system: string;
+                /** @example A-1042 */
                 value: string;
             }[];
+            /** @example +49 30 5550123 */
             phone?: string | null;
             /** Format: idn-email */
             email?: string | null;
+            /** @example 12 Station Road, Northtown */
             address?: string | null;
             allergies?: string[];
+            /** @example Pacemaker since 2019 */
             notes?: string | null;
             /** @description the fields that your role does not see */
             redacted?: string[];
@@ -2417,19 +2534,28 @@ export interface components {
             unreadable?: boolean;
         };
         Message: {
+            /** @example The address is confirmed */
             detail: string;
             email_verified: boolean | null;
         };
         MessengerStatus: {
-            /** @description whether the service has a bot */
+            /**
+             * @description whether the service has a bot
+             * @example true
+             */
             enabled: boolean;
+            /** @example true */
             linked: boolean;
-            /** @description the chat's; null where it has none, or does not open */
+            /**
+             * @description the chat's; null where it has none, or does not open
+             * @example nora_n
+             */
             username: string | null;
             /** Format: date-time */
             linked_at: string | null;
             events: string[];
             available_events: string[];
+            /** @example north_clinic_bot */
             bot_username: string | null;
         };
         Patient: {
@@ -2444,32 +2570,53 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             deleted_at: string | null;
+            /** @example Paula Patient */
             full_name: string;
-            /** Format: date */
+            /**
+             * Format: date
+             * @example 1984-03-09
+             */
             birth_date: string | null;
-            /** @enum {string|null} */
+            /**
+             * @example female
+             * @enum {string|null}
+             */
             sex: "male" | "female" | "other" | "unknown" | null;
             identifiers: {
-                /** @description without `|`; the value may have it */
+                /**
+                 * @description The issuer, without `|`.
+                 * @example urn:north:chart
+                 */
                 system: string;
+                /** @example A-1042 */
                 value: string;
             }[];
+            /** @example +49 30 5550123 */
             phone: string | null;
             /** Format: idn-email */
             email: string | null;
+            /** @example 12 Station Road, Northtown */
             address: string | null;
             allergies?: string[];
+            /** @example Pacemaker since 2019 */
             notes?: string | null;
             /** @description the fields that your role does not see */
             redacted?: string[];
         };
         PatientAccess: {
             id: number;
-            /** @description of the journal: patient.read, patient.updated and so on */
+            /**
+             * @description of the journal: patient.read, patient.updated and so on
+             * @example patient.read
+             */
             action: string;
             user_id: number | null;
+            /** @example dora.doctor@north.example */
             user_email: string | null;
-            /** @description as it is now; null once the user is deleted */
+            /**
+             * @description as it is now; null once the user is deleted
+             * @example Dora Doctor
+             */
             user_name: string | null;
             /**
              * @description as it is now
@@ -2478,8 +2625,11 @@ export interface components {
             user_role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor" | null;
             /** Format: date-time */
             created_at: string;
+            /** @example 203.0.113.7 */
             ip: string | null;
+            /** @example Mozilla/5.0 */
             user_agent: string | null;
+            /** @example 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c */
             request_id: string | null;
             /** @description of a change, what it was about */
             fields?: string[];
@@ -2507,16 +2657,29 @@ export interface components {
             tenant_id: number;
             /** @enum {string} */
             provider: "cardnet" | "paygate";
+            /** @example pay_4f2b */
             provider_payment_id: string;
-            /** @enum {string} */
+            /**
+             * @example succeeded
+             * @enum {string}
+             */
             status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
-            /** @description in minor units: with an exponent of 2 they are hundredths */
+            /**
+             * @description in minor units: with an exponent of 2 they are hundredths
+             * @example 10000
+             */
             amount: number;
             /** @description in minor units: with an exponent of 2 they are hundredths */
             amount_refunded: number;
-            /** @description ISO 4217 */
+            /**
+             * @description ISO 4217
+             * @example EUR
+             */
             currency: string;
-            /** @description digits of the currency behind its mark */
+            /**
+             * @description digits of the currency behind its mark
+             * @example 2
+             */
             currency_exponent: number;
             /** @description true for a payment of the provider's test mode, in which no money moves */
             test: boolean;
@@ -2529,20 +2692,28 @@ export interface components {
             id: number;
             /** @enum {string} */
             provider: "cardnet" | "paygate";
-            /** @description names the event: the same for every repeat of it */
+            /**
+             * @description names the event: the same for every repeat of it
+             * @example evt_5Yh2
+             */
             event_key: string;
+            /** @example payment.succeeded */
             type: string;
+            /** @example pay_4f2b */
             provider_payment_id: string | null;
             payment_id: number | null;
             tenant_id: number | null;
             /**
              * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @example applied
              * @enum {string}
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
             reason: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
+            /** @example 1 */
             attempts: number;
+            /** @example 1 */
             times_received: number;
             /** Format: date-time */
             received_at: string;
@@ -2555,20 +2726,28 @@ export interface components {
             id: number;
             /** @enum {string} */
             provider: "cardnet" | "paygate";
-            /** @description names the event: the same for every repeat of it */
+            /**
+             * @description names the event: the same for every repeat of it
+             * @example evt_5Yh2
+             */
             event_key: string;
+            /** @example payment.succeeded */
             type: string;
+            /** @example pay_4f2b */
             provider_payment_id: string | null;
             payment_id: number | null;
             tenant_id: number | null;
             /**
              * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @example applied
              * @enum {string}
              */
             state: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
             /** @enum {string|null} */
             reason: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused" | null;
+            /** @example 1 */
             attempts: number;
+            /** @example 1 */
             times_received: number;
             /** Format: date-time */
             received_at: string;
@@ -2576,7 +2755,10 @@ export interface components {
             processed_at: string | null;
             /** Format: date-time */
             next_attempt_at: string | null;
-            /** @description as it was sent */
+            /**
+             * @description as it was sent
+             * @example {"id":"evt_5Yh2","type":"payment.succeeded"}
+             */
             body: string;
         };
         PaymentWithNotifications: {
@@ -2584,16 +2766,29 @@ export interface components {
             tenant_id: number;
             /** @enum {string} */
             provider: "cardnet" | "paygate";
+            /** @example pay_4f2b */
             provider_payment_id: string;
-            /** @enum {string} */
+            /**
+             * @example succeeded
+             * @enum {string}
+             */
             status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
-            /** @description in minor units: with an exponent of 2 they are hundredths */
+            /**
+             * @description in minor units: with an exponent of 2 they are hundredths
+             * @example 10000
+             */
             amount: number;
             /** @description in minor units: with an exponent of 2 they are hundredths */
             amount_refunded: number;
-            /** @description ISO 4217 */
+            /**
+             * @description ISO 4217
+             * @example EUR
+             */
             currency: string;
-            /** @description digits of the currency behind its mark */
+            /**
+             * @description digits of the currency behind its mark
+             * @example 2
+             */
             currency_exponent: number;
             /** @description true for a payment of the provider's test mode, in which no money moves */
             test: boolean;
@@ -2607,6 +2802,11 @@ export interface components {
         Preferences: {
             /** @enum {string} */
             theme: "light" | "dark" | "system";
+            /**
+             * @example {
+             *       "rows": 50
+             *     }
+             */
             settings: {
                 [key: string]: unknown;
             };
@@ -2620,19 +2820,26 @@ export interface components {
         };
         Profile: {
             id: number;
+            /** @example nora.nurse@north.example */
             email: string;
+            /** @example Nora Nurse */
             full_name: string;
-            /** @enum {string} */
+            /**
+             * @example nurse
+             * @enum {string}
+             */
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
             can_see_all_patients: boolean;
+            /** @example true */
             is_active: boolean;
             /**
              * @description pending: registered and waiting for approval
              * @enum {string}
              */
             status: "active" | "blocked" | "pending";
+            /** @example true */
             email_verified: boolean;
             totp_enabled: boolean;
             must_change_password: boolean;
@@ -2640,15 +2847,19 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             last_login_at: string | null;
+            /** @example Cardiology */
             department_name: string | null;
         };
         PublicDepartment: {
             id: number;
+            /** @example Cardiology */
             name: string;
         };
         PublicTenant: {
             id: number;
+            /** @example North Clinic */
             name: string;
+            /** @example north */
             subdomain: string;
         };
         Received: {
@@ -2658,8 +2869,10 @@ export interface components {
         RegisteredWebhook: {
             id: number;
             tenant_id: number;
+            /** @example https://ehr.north.example/wardkeep */
             url: string;
             events: string[];
+            /** @example true */
             is_active: boolean;
             /** Format: date-time */
             created_at: string;
@@ -2670,11 +2883,23 @@ export interface components {
             disabled_reason: "admin" | "failing" | "gone" | null;
             /** Format: date-time */
             failing_since: string | null;
-            /** @description where the service has made it; shown this once */
+            /**
+             * @description where the service has made it; shown this once
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
             secret?: string;
         };
         RestoreOutcome: {
             dry_run: boolean;
+            /**
+             * @example {
+             *       "users": {
+             *         "added": 0,
+             *         "changed": 2,
+             *         "removed": 1
+             *       }
+             *     }
+             */
             tables: {
                 [key: string]: {
                     added: number;
@@ -2684,13 +2909,15 @@ export interface components {
             };
             access: {
                 total: number;
-                /** @description what did not come back as it was; the first 1,000 */
+                /** @description The first 1,000 records whose access was not restored. */
                 cases: {
+                    /** @example users */
                     table: string;
                     id: number;
                     fields: string[];
                 }[];
             };
+            /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             safety_backup_id: string | null;
             /** @description tenants of the backup that were purged, and left out */
             purged: number[];
@@ -2702,12 +2929,21 @@ export interface components {
             deleted: number[];
         };
         Rotation: {
+            /** @example 7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b */
             rotation_id: string | null;
-            /** @enum {string} */
+            /**
+             * @example running
+             * @enum {string}
+             */
             status: "idle" | "running" | "completed" | "failed";
-            /** @description the key-encryption key that it has brought */
+            /**
+             * @description the key-encryption key that it has brought
+             * @example 2
+             */
             key_id: number | null;
+            /** @example 21480 */
             records_total: number;
+            /** @example 9100 */
             records_done: number;
             records_failed: number;
             /** @description why it has failed */
@@ -2718,12 +2954,21 @@ export interface components {
             finished_at: string | null;
         };
         RotationStatus: {
+            /** @example 7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b */
             rotation_id: string | null;
-            /** @enum {string} */
+            /**
+             * @example running
+             * @enum {string}
+             */
             status: "idle" | "running" | "completed" | "failed";
-            /** @description the key-encryption key that it has brought */
+            /**
+             * @description the key-encryption key that it has brought
+             * @example 2
+             */
             key_id: number | null;
+            /** @example 21480 */
             records_total: number;
+            /** @example 9100 */
             records_done: number;
             records_failed: number;
             /** @description why it has failed */
@@ -2748,17 +2993,26 @@ export interface components {
             skipped: number;
         };
         Session: {
+            /** @example 3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10 */
             jti: string;
-            /** @description seconds since the Unix epoch */
+            /**
+             * @description Seconds since the Unix epoch.
+             * @example 1795163400
+             */
             created_at: number;
+            /** @example 203.0.113.7 */
             ip: string | null;
+            /** @example Mozilla/5.0 */
             user_agent: string | null;
             /** Format: date-time */
             last_used_at: string;
+            /** @example true */
             current: boolean;
         };
         StartedBackup: {
+            /** @example 5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11 */
             job_id: string;
+            /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             backup_id: string;
             /** @enum {string} */
             type: "full" | "tenant";
@@ -2767,26 +3021,43 @@ export interface components {
         };
         Tenant: {
             id: number;
+            /** @example North Clinic */
             name: string;
+            /** @example north */
             subdomain: string;
+            /**
+             * @example {
+             *       "registration": "approval"
+             *     }
+             */
             settings: {
                 [key: string]: unknown;
             };
+            /** @example true */
             is_active: boolean;
             /** Format: date-time */
             created_at: string;
         };
         TokenResponse: {
+            /** @example eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl */
             access_token: string;
+            /** @example MQ.3kTh9Zr0qv1uXn8wYb2cDd */
             refresh_token: string;
             /** @constant */
             token_type: "bearer";
-            /** @description seconds that the access token is valid */
+            /**
+             * @description Seconds until the access token expires.
+             * @example 900
+             */
             expires_in: number;
             tenant_id: number;
-            /** @enum {string} */
+            /**
+             * @example nurse
+             * @enum {string}
+             */
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             user_id: number;
+            /** @example Nora Nurse */
             full_name: string;
             demo_mode: boolean;
             /** @description true when the session can do nothing but set up a second factor */
@@ -2795,27 +3066,41 @@ export interface components {
             password_change_required: boolean;
         };
         TotpSetup: {
-            /** @description base32, for typing in by hand */
+            /**
+             * @description base32, for typing in by hand
+             * @example JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP
+             */
             secret: string;
+            /** @example otpauth://totp/North%20Clinic:nora.nurse@north.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=North%20Clinic */
             otpauth_url: string;
-            /** @description the URL as a QR code, an SVG image */
+            /**
+             * @description the URL as a QR code, an SVG image
+             * @example <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 41 41"/>
+             */
             qr_svg: string;
         };
         User: {
             id: number;
+            /** @example nora.nurse@north.example */
             email: string;
+            /** @example Nora Nurse */
             full_name: string;
-            /** @enum {string} */
+            /**
+             * @example nurse
+             * @enum {string}
+             */
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
             can_see_all_patients: boolean;
+            /** @example true */
             is_active: boolean;
             /**
              * @description pending: registered and waiting for approval
              * @enum {string}
              */
             status: "active" | "blocked" | "pending";
+            /** @example true */
             email_verified: boolean;
             totp_enabled: boolean;
             must_change_password: boolean;
@@ -2827,8 +3112,10 @@ export interface components {
         Webhook: {
             id: number;
             tenant_id: number;
+            /** @example https://ehr.north.example/wardkeep */
             url: string;
             events: string[];
+            /** @example true */
             is_active: boolean;
             /** Format: date-time */
             created_at: string;
@@ -2841,32 +3128,43 @@ export interface components {
             failing_since: string | null;
         };
         WebhookAttempt: {
+            /** @example 1 */
             number: number;
             /** Format: date-time */
             started_at: string;
+            /** @example 41 */
             duration_ms: number;
+            /** @example 200 */
             status_code: number | null;
             /**
              * @description a code for programs; null when it was delivered
              * @enum {string|null}
              */
             error: "address_forbidden" | "name_not_resolved" | "connection_refused" | "connection_failed" | "connection_lost" | "tls_failed" | "timed_out" | "answer_invalid" | "status" | null;
-            /** @description the error as a sentence */
+            /** @description The error as a sentence. */
             detail: string | null;
+            /** @example 198.51.100.20 */
             address: string | null;
+            /** @example ok */
             response_body: string | null;
         };
         WebhookDelivery: {
             id: number;
             webhook_id: number;
+            /** @example msg_mhjt3e80_rt */
             message_id: string;
+            /** @example user.created */
             event: string;
             /**
              * @description held: it waits until the webhook is active again; failed: it was given up
+             * @example delivered
              * @enum {string}
              */
             status: "pending" | "held" | "delivered" | "failed";
-            /** @description in all */
+            /**
+             * @description in all
+             * @example 1
+             */
             attempts_count: number;
             /** @description the latest 20 at most, the earliest first */
             attempts: components["schemas"]["WebhookAttempt"][];
@@ -2907,15 +3205,26 @@ export interface components {
             until: string;
             /**
              * @description running: its events are being queued; completed: all of them are
+             * @example running
              * @enum {string}
              */
             state: "running" | "completed" | "cancelled" | "failed";
-            /** @description events so far that the webhook wants */
+            /**
+             * @description events so far that the webhook wants
+             * @example 40
+             */
             found: number;
-            /** @description of those it has queued, not delivered yet */
+            /**
+             * @description of those it has queued, not delivered yet
+             * @example 2
+             */
             waiting: number;
+            /** @example 38 */
             delivered: number;
-            /** @description given up */
+            /**
+             * @description given up
+             * @example 0
+             */
             failed: number;
             /** Format: date-time */
             created_at: string;
@@ -2923,18 +3232,25 @@ export interface components {
             finished_at: string | null;
         };
         WebhookTestResult: {
+            /** @example true */
             delivered: boolean;
+            /** @example 200 */
             status_code: number | null;
+            /** @example 41 */
             duration_ms: number;
             /**
              * @description a code for programs; null when it was delivered
              * @enum {string|null}
              */
             error: "address_forbidden" | "name_not_resolved" | "connection_refused" | "connection_failed" | "connection_lost" | "tls_failed" | "timed_out" | "answer_invalid" | "status" | null;
-            /** @description the error as a sentence */
+            /** @description The error as a sentence. */
             detail: string | null;
-            /** @description its first 1 KiB */
+            /**
+             * @description The first 1 KiB of the response.
+             * @example ok
+             */
             response_body: string | null;
+            /** @example msg_mhjt3e80_rt */
             message_id: string;
         };
     };
@@ -4035,13 +4351,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "OKP",
+                     *           "crv": "Ed25519",
+                     *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *           "kid": "2026-11-21-1",
+                     *           "alg": "EdDSA",
+                     *           "use": "sig"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
                         keys: {
+                            /** @example OKP */
                             kty: string;
+                            /** @example Ed25519 */
                             crv: string;
+                            /** @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo */
                             x: string;
+                            /** @example 2026-11-21-1 */
                             kid: string;
+                            /** @example EdDSA */
                             alg: string;
+                            /** @example sig */
                             use: string;
                         }[];
                     };
@@ -4059,18 +4395,31 @@ export interface operations {
     listAuditEntries: {
         parameters: {
             query?: {
+                /** @description Only entries of this tenant. For superadmins. */
                 tenant_id?: number;
+                /** @description Actions and groups of them, with commas between: `user.blocked,auth.*` */
                 action?: string;
+                /** @description Only entries of actions by this user. */
                 user_id?: number;
+                /** @description What a user did, and what was done with their account */
                 about_user?: number;
+                /** @description The kind of record, such as `user`. */
                 resource_type?: string;
+                /** @description The history of one record; with resource_type */
                 resource_id?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 from_date?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 to_date?: string;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "created_at" | "id";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -4088,13 +4437,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "tenant_id": null,
+                     *           "user_id": null,
+                     *           "user_email": "anna.admin@north.example",
+                     *           "action": "user.blocked",
+                     *           "resource_type": "user",
+                     *           "resource_id": "57",
+                     *           "changes": {
+                     *             "before": {
+                     *               "is_active": true
+                     *             },
+                     *             "after": {
+                     *               "is_active": false
+                     *             }
+                     *           },
+                     *           "ip": "203.0.113.7",
+                     *           "user_agent": "Mozilla/5.0",
+                     *           "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c",
+                     *           "created_at": "2026-11-21T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["AuditEntry"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -4119,6 +4509,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "type": "full"
+                 *     }
+                 */
                 "application/json": {
                     /**
                      * @description full: everything, for superadmins; tenant: the own one, or that of tenant_id
@@ -4139,6 +4534,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "type": "full",
+                     *       "status": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
@@ -4159,10 +4562,12 @@ export interface operations {
     downloadBackup: {
         parameters: {
             query?: {
+                /** @description Answers 404 if the backup is of another type. */
                 type?: "full" | "tenant";
             };
             header?: never;
             path: {
+                /** @description The id of the backup. */
                 backup_id: string;
             };
             cookie?: never;
@@ -4224,6 +4629,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *           "type": "full",
+                     *           "tenant_id": null,
+                     *           "status": "completed",
+                     *           "size_bytes": 73400320,
+                     *           "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *           "records": 21480,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "created_by": null,
+                     *           "schema_version": null,
+                     *           "reason": "request",
+                     *           "verified_at": null,
+                     *           "drill_seconds": null,
+                     *           "locked_until": null,
+                     *           "rewritten_at": null,
+                     *           "error": null
+                     *         }
+                     *       ],
+                     *       "total": 0
+                     *     }
+                     */
                     "application/json": components["schemas"]["Backups"];
                 };
             };
@@ -4247,6 +4677,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                 *       "access": "merged",
+                 *       "dry_run": true
+                 *     }
+                 */
                 "application/json": {
                     backup_id: string;
                     /**
@@ -4281,6 +4718,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "type": "full",
+                     *       "status": "queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["StartedBackup"];
                 };
             };
@@ -4303,6 +4748,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the job. */
                 job_id: string;
             };
             cookie?: never;
@@ -4318,6 +4764,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "kind": "create",
+                     *       "status": "completed",
+                     *       "progress": 1,
+                     *       "error": null,
+                     *       "result": null,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "started_at": null,
+                     *       "finished_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["BackupJob"];
                 };
             };
@@ -4338,6 +4798,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the backup. */
                 backup_id: string;
             };
             cookie?: never;
@@ -4353,6 +4814,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "type": "full",
+                     *       "tenant_id": null,
+                     *       "status": "completed",
+                     *       "size_bytes": 73400320,
+                     *       "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "records": 21480,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "created_by": null,
+                     *       "schema_version": null,
+                     *       "reason": "request",
+                     *       "verified_at": null,
+                     *       "drill_seconds": null,
+                     *       "locked_until": null,
+                     *       "rewritten_at": null,
+                     *       "error": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Backup"];
                 };
             };
@@ -4388,6 +4869,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "removed": 0
+                     *     }
+                     */
                     "application/json": {
                         /** @description on the node that answers */
                         removed: number;
@@ -4416,6 +4902,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "patient_id": 9001
+                 *     }
+                 */
                 "application/json": {
                     patient_id?: number;
                     all?: boolean;
@@ -4432,6 +4923,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "invalidated": 0
+                     *     }
+                     */
                     "application/json": {
                         /** @description on the node that answers */
                         invalidated: number;
@@ -4469,6 +4965,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "node": "node-1",
+                     *       "backend": "memory",
+                     *       "entries": 1200,
+                     *       "max_entries": 10000,
+                     *       "bytes": 2500000,
+                     *       "max_bytes": 67108864,
+                     *       "hits": 9000,
+                     *       "misses": 1000,
+                     *       "hit_ratio": 0.9,
+                     *       "evictions": 0,
+                     *       "expirations": 0,
+                     *       "ttl_seconds": 300
+                     *     }
+                     */
                     "application/json": components["schemas"]["CacheStats"];
                 };
             };
@@ -4492,6 +5004,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "patient_ids": [
+                 *         9001,
+                 *         9002
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     patient_ids: number[];
                 };
@@ -4507,13 +5027,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "requested": 2,
+                     *       "warmed": 1,
+                     *       "missing": 1,
+                     *       "missing_ids": [
+                     *         9002
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
-                        /** @description each id counts once */
+                        /**
+                         * @description each id counts once
+                         * @example 2
+                         */
                         requested: number;
-                        /** @description held by the node in the end; who is there but not held (no room, changed meanwhile, does not open) is neither warmed nor missing */
+                        /**
+                         * @description held by the node in the end; who is there but not held (no room, changed meanwhile, does not open) is neither warmed nor missing
+                         * @example 1
+                         */
                         warmed: number;
+                        /** @example 1 */
                         missing: number;
-                        /** @description no patients of the tenant */
+                        /**
+                         * @description no patients of the tenant
+                         * @example [
+                         *       9002
+                         *     ]
+                         */
                         missing_ids: number[];
                     };
                 };
@@ -4534,12 +5076,19 @@ export interface operations {
     listDepartments: {
         parameters: {
             query?: {
+                /** @description Only departments of this tenant. For superadmins. */
                 tenant_id?: number;
+                /** @description A part of the name. */
                 search?: string;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id" | "name" | "created_at";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -4557,13 +5106,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "tenant_id": 1,
+                     *           "name": "Cardiology",
+                     *           "head_doctor_id": null,
+                     *           "created_at": "2026-11-21T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["Department"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -4588,6 +5164,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Cardiology",
+                 *       "head_doctor_id": 58
+                 *     }
+                 */
                 "application/json": {
                     name: string;
                     head_doctor_id?: number | null;
@@ -4605,6 +5187,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "name": "Cardiology",
+                     *       "head_doctor_id": null,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Department"];
                 };
             };
@@ -4627,12 +5218,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the department. */
                 dept_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Heart Center"
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     head_doctor_id?: number | null;
@@ -4649,6 +5246,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "name": "Heart Center",
+                     *       "head_doctor_id": null,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Department"];
                 };
             };
@@ -4671,6 +5277,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the department. */
                 dept_id: number;
             };
             cookie?: never;
@@ -4710,6 +5317,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": {
                     /** @description the new key-encryption key, 32 bytes in base64 or hex; made where left out */
                     new_key?: string;
@@ -4726,6 +5334,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rotation_id": "7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b",
+                     *       "status": "running",
+                     *       "key_id": 2,
+                     *       "records_total": 21480,
+                     *       "records_done": 9100,
+                     *       "records_failed": 0,
+                     *       "reason": null,
+                     *       "started_at": null,
+                     *       "finished_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Rotation"];
                 };
             };
@@ -4760,6 +5381,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rotation_id": "7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b",
+                     *       "status": "running",
+                     *       "key_id": 2,
+                     *       "records_total": 21480,
+                     *       "records_done": 9100,
+                     *       "records_failed": 0,
+                     *       "reason": null,
+                     *       "started_at": null,
+                     *       "finished_at": null,
+                     *       "waits_for": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["RotationStatus"];
                 };
             };
@@ -4792,6 +5427,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "tenant_mode": false,
+                     *       "encryption_enabled": true,
+                     *       "tenants_count": 3,
+                     *       "users_count": 128,
+                     *       "patients_count": 20000,
+                     *       "version": "1.0.0",
+                     *       "uptime_seconds": 86400,
+                     *       "database": {
+                     *         "engine": "PostgreSQL 18.1",
+                     *         "embedded": false,
+                     *         "latency_ms": 0.4
+                     *       },
+                     *       "checks": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["AdminHealth"];
                 };
             };
@@ -4809,15 +5462,25 @@ export interface operations {
     listPaymentNotifications: {
         parameters: {
             query?: {
+                /** @description Only this provider. */
                 provider?: "cardnet" | "paygate";
+                /** @description Only notifications of this state. */
                 state?: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
+                /** @description Only notifications that failed or wait for this reason. */
                 reason?: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused";
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 from_date?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 to_date?: string;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id" | "received_at";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -4835,13 +5498,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "provider": "cardnet",
+                     *           "event_key": "evt_5Yh2",
+                     *           "type": "payment.succeeded",
+                     *           "provider_payment_id": "pay_4f2b",
+                     *           "payment_id": null,
+                     *           "tenant_id": null,
+                     *           "state": "applied",
+                     *           "reason": null,
+                     *           "attempts": 1,
+                     *           "times_received": 1,
+                     *           "received_at": "2026-11-21T08:30:00.000Z",
+                     *           "processed_at": null,
+                     *           "next_attempt_at": null
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["PaymentNotification"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -4866,6 +5565,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "provider": "paygate"
+                 *     }
+                 */
                 "application/json": {
                     /** @enum {string} */
                     provider?: "cardnet" | "paygate";
@@ -4882,6 +5586,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "discarded": 12
+                     *     }
+                     */
                     "application/json": components["schemas"]["Discarded"];
                 };
             };
@@ -4903,6 +5612,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the notification. */
                 notification_id: number;
             };
             cookie?: never;
@@ -4918,6 +5628,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "provider": "cardnet",
+                     *       "event_key": "evt_5Yh2",
+                     *       "type": "payment.succeeded",
+                     *       "provider_payment_id": "pay_4f2b",
+                     *       "payment_id": null,
+                     *       "tenant_id": null,
+                     *       "state": "applied",
+                     *       "reason": null,
+                     *       "attempts": 1,
+                     *       "times_received": 1,
+                     *       "received_at": "2026-11-21T08:30:00.000Z",
+                     *       "processed_at": null,
+                     *       "next_attempt_at": null,
+                     *       "body": "{\"id\":\"evt_5Yh2\",\"type\":\"payment.succeeded\"}"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaymentNotificationWithBody"];
                 };
             };
@@ -4938,6 +5667,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the notification. */
                 notification_id: number;
             };
             cookie?: never;
@@ -4953,6 +5683,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "provider": "cardnet",
+                     *       "event_key": "evt_5Yh2",
+                     *       "type": "payment.succeeded",
+                     *       "provider_payment_id": "pay_4f2b",
+                     *       "payment_id": null,
+                     *       "tenant_id": null,
+                     *       "state": "applied",
+                     *       "reason": null,
+                     *       "attempts": 1,
+                     *       "times_received": 1,
+                     *       "received_at": "2026-11-21T08:30:00.000Z",
+                     *       "processed_at": null,
+                     *       "next_attempt_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaymentNotification"];
                 };
             };
@@ -4973,17 +5721,29 @@ export interface operations {
     listPayments: {
         parameters: {
             query?: {
+                /** @description Only payments of this tenant. For superadmins. */
                 tenant_id?: number;
+                /** @description Only this provider. */
                 provider?: "cardnet" | "paygate";
+                /** @description Only payments of this status. */
                 status?: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
+                /** @description An ISO 4217 code. */
                 currency?: string;
+                /** @description The id of the payment at the provider. */
                 provider_payment_id?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 from_date?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 to_date?: string;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id" | "created_at";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -5001,13 +5761,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "tenant_id": 1,
+                     *           "provider": "cardnet",
+                     *           "provider_payment_id": "pay_4f2b",
+                     *           "status": "succeeded",
+                     *           "amount": 10000,
+                     *           "amount_refunded": 0,
+                     *           "currency": "EUR",
+                     *           "currency_exponent": 2,
+                     *           "test": false,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "updated_at": "2026-11-21T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["Payment"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -5028,6 +5822,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the payment. */
                 payment_id: number;
             };
             cookie?: never;
@@ -5043,6 +5838,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "provider": "cardnet",
+                     *       "provider_payment_id": "pay_4f2b",
+                     *       "status": "succeeded",
+                     *       "amount": 10000,
+                     *       "amount_refunded": 0,
+                     *       "currency": "EUR",
+                     *       "currency_exponent": 2,
+                     *       "test": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "notifications": [
+                     *         {
+                     *           "id": 1,
+                     *           "provider": "cardnet",
+                     *           "event_key": "evt_5Yh2",
+                     *           "type": "payment.succeeded",
+                     *           "provider_payment_id": "pay_4f2b",
+                     *           "payment_id": null,
+                     *           "tenant_id": null,
+                     *           "state": "applied",
+                     *           "reason": null,
+                     *           "attempts": 1,
+                     *           "times_received": 1,
+                     *           "received_at": "2026-11-21T08:30:00.000Z",
+                     *           "processed_at": null,
+                     *           "next_attempt_at": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaymentWithNotifications"];
                 };
             };
@@ -5063,6 +5892,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the fix. */
                 fix_id: number;
             };
             cookie?: never;
@@ -5078,6 +5908,36 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "key": "departments.head",
+                     *       "title": "Department without an active head doctor",
+                     *       "description": "The head doctor of a department is blocked or no longer a doctor.",
+                     *       "plan": "Removes the head doctor from the department.",
+                     *       "runbook": "docs/runbooks/departments-head.md",
+                     *       "severity": "low",
+                     *       "status": "idle",
+                     *       "automatic": false,
+                     *       "repairable": true,
+                     *       "reason": null,
+                     *       "unknown": null,
+                     *       "occurrences": 0,
+                     *       "evidence": [
+                     *         {
+                     *           "tenant_id": null,
+                     *           "subject": "department 12",
+                     *           "measured": {},
+                     *           "expected": {},
+                     *           "since": "2026-11-21T08:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "last_detected_at": null,
+                     *       "applied_at": null,
+                     *       "applied_by": null,
+                     *       "result": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Fix"];
                 };
             };
@@ -5113,13 +5973,61 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "key": "departments.head",
+                     *           "title": "Department without an active head doctor",
+                     *           "description": "The head doctor of a department is blocked or no longer a doctor.",
+                     *           "plan": "Removes the head doctor from the department.",
+                     *           "runbook": "docs/runbooks/departments-head.md",
+                     *           "severity": "low",
+                     *           "status": "idle",
+                     *           "automatic": false,
+                     *           "repairable": true,
+                     *           "reason": null,
+                     *           "unknown": null,
+                     *           "occurrences": 0,
+                     *           "evidence": [
+                     *             {
+                     *               "tenant_id": null,
+                     *               "subject": "department 12",
+                     *               "measured": {},
+                     *               "expected": {},
+                     *               "since": "2026-11-21T08:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "last_detected_at": null,
+                     *           "applied_at": null,
+                     *           "applied_by": null,
+                     *           "result": null
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["Fix"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -5140,6 +6048,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the fix. */
                 fix_id: number;
             };
             cookie?: never;
@@ -5173,6 +6082,7 @@ export interface operations {
     seedFixes: {
         parameters: {
             query?: {
+                /** @description put those that were changed, or are not idle, back to how they came */
                 overwrite?: boolean;
             };
             header?: never;
@@ -5190,6 +6100,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created": 0,
+                     *       "updated": 0,
+                     *       "skipped": 0
+                     *     }
+                     */
                     "application/json": components["schemas"]["SeededFixes"];
                 };
             };
@@ -5224,6 +6141,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "total": 0,
+                     *       "by_status": {
+                     *         "idle": 0,
+                     *         "proposed": 0,
+                     *         "applied": 0,
+                     *         "failed": 0
+                     *       },
+                     *       "by_severity": {
+                     *         "low": 0,
+                     *         "medium": 0,
+                     *         "high": 0,
+                     *         "critical": 0
+                     *       },
+                     *       "occurrences": 0,
+                     *       "success_rate": null,
+                     *       "last_scan": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["FixStats"];
                 };
             };
@@ -5256,6 +6193,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1,
+                     *         "name": "North Clinic",
+                     *         "subdomain": "north",
+                     *         "settings": {
+                     *           "registration": "approval"
+                     *         },
+                     *         "is_active": true,
+                     *         "created_at": "2026-11-21T08:30:00.000Z"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Tenant"][];
                 };
             };
@@ -5279,6 +6230,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "North Clinic",
+                 *       "subdomain": "north",
+                 *       "settings": {
+                 *         "registration": "approval",
+                 *         "require_totp": [
+                 *           "admin"
+                 *         ]
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     name: string;
                     /** @description an RFC 1035 label in lower case, and none of www, api, admin, app, static */
@@ -5309,6 +6272,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "North Clinic",
+                     *       "subdomain": "north",
+                     *       "settings": {
+                     *         "registration": "approval"
+                     *       },
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -5330,6 +6305,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the tenant. */
                 tenant_id: number;
             };
             cookie?: never;
@@ -5345,6 +6321,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "North Clinic",
+                     *       "subdomain": "north",
+                     *       "settings": {
+                     *         "registration": "approval"
+                     *       },
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -5365,12 +6353,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the tenant. */
                 tenant_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "North Clinic Group"
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     settings?: {
@@ -5400,6 +6394,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "North Clinic Group",
+                     *       "subdomain": "north",
+                     *       "settings": {
+                     *         "registration": "approval"
+                     *       },
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
@@ -5422,6 +6428,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the tenant. */
                 tenant_id: number;
             };
             cookie?: never;
@@ -5455,18 +6462,31 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
+                /** @description Only users of this tenant. For superadmins. */
                 tenant_id?: number;
+                /** @description A part of the name or of the e-mail address. */
                 search?: string;
+                /** @description Only users of this role. */
                 role?: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+                /** @description true: users who can sign in; false: blocked and pending users. */
                 is_active?: boolean;
+                /** @description Only users of this status. */
                 status?: "active" | "blocked" | "pending";
+                /** @description Only users of this department. */
                 department_id?: number;
+                /** @description Whether the e-mail address is confirmed. */
                 email_verified?: boolean;
+                /** @description Whether a second factor is enabled. */
                 totp_enabled?: boolean;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id" | "email" | "full_name" | "role" | "created_at";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -5484,13 +6504,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "email": "nora.nurse@north.example",
+                     *           "full_name": "Nora Nurse",
+                     *           "role": "nurse",
+                     *           "tenant_id": 1,
+                     *           "department_id": null,
+                     *           "can_see_all_patients": false,
+                     *           "is_active": true,
+                     *           "status": "active",
+                     *           "email_verified": true,
+                     *           "totp_enabled": false,
+                     *           "must_change_password": false,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "last_login_at": null
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["User"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -5515,6 +6571,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "nora.nurse@north.example",
+                 *       "full_name": "Nora Nurse",
+                 *       "role": "nurse",
+                 *       "department_id": 12
+                 *     }
+                 */
                 "application/json": {
                     /** Format: email */
                     email: string;
@@ -5541,6 +6605,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": false,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5563,6 +6645,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5578,6 +6661,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5598,12 +6699,19 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "full_name": "Nora Nightingale",
+                 *       "can_see_all_patients": true
+                 *     }
+                 */
                 "application/json": {
                     /** Format: email */
                     email?: string;
@@ -5623,6 +6731,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nightingale",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": true,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5645,6 +6771,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5680,6 +6807,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5695,6 +6823,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": false,
+                     *       "status": "blocked",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5717,6 +6863,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5732,6 +6879,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5754,12 +6919,19 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "a-Fine-Secret-3",
+                 *       "must_change_password": true
+                 *     }
+                 */
                 "application/json": {
                     password: string;
                     /** @description true: until the user has chosen another password, they can do nothing else */
@@ -5777,7 +6949,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The password was changed and the user's sessions were ended"
+                     *     }
+                     */
                     "application/json": {
+                        /** @example The password was changed; sign in again */
                         detail: string;
                     };
                 };
@@ -5801,12 +6979,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "role": "receptionist"
+                 *     }
+                 */
                 "application/json": {
                     /** @enum {string} */
                     role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
@@ -5823,6 +7007,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "receptionist",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5845,6 +7047,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5880,6 +7083,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the user. */
                 user_id: number;
             };
             cookie?: never;
@@ -5895,6 +7099,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -5930,6 +7152,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "password_reset_available": true,
+                     *       "fhir_enabled": false,
+                     *       "siem_export_enabled": false,
+                     *       "messenger_bot_enabled": false,
+                     *       "registration_available": true,
+                     *       "totp_available": true,
+                     *       "tenant_mode": false,
+                     *       "demo_mode": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
@@ -5945,6 +7179,7 @@ export interface operations {
     listPublicDepartments: {
         parameters: {
             query: {
+                /** @description The subdomain of the tenant. */
                 subdomain: string;
             };
             header?: never;
@@ -5962,6 +7197,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1,
+                     *         "name": "Cardiology"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["PublicDepartment"][];
                 };
             };
@@ -5984,6 +7227,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "nora.nurse@north.example",
+                 *       "password": "a-Fine-Secret-3",
+                 *       "subdomain": "north"
+                 *     }
+                 */
                 "application/json": {
                     email: string;
                     password: string;
@@ -6002,6 +7252,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "refresh_token": "MQ.3kTh9Zr0qv1uXn8wYb2cDd",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
@@ -6027,6 +7292,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "all_devices": false
+                 *     }
+                 */
                 "application/json": {
                     refresh_token?: string | null;
                     all_devices?: boolean;
@@ -6043,6 +7313,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "Signed out",
+                     *       "email_verified": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6076,6 +7352,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null,
+                     *       "department_name": "Cardiology"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Profile"];
                 };
             };
@@ -6098,6 +7393,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "refresh_token": "MQ.3kTh9Zr0qv1uXn8wYb2cDd"
+                 *     }
+                 */
                 "application/json": {
                     refresh_token: string;
                 };
@@ -6113,6 +7413,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "refresh_token": "MQ.3kTh9Zr0qv1uXn8wYb2cDd",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenResponse"];
                 };
             };
@@ -6137,6 +7452,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "nils.new@north.example",
+                 *       "password": "a-Fine-Secret-3",
+                 *       "full_name": "Nils New",
+                 *       "role": "nurse",
+                 *       "subdomain": "north"
+                 *     }
+                 */
                 "application/json": {
                     /** Format: email */
                     email: string;
@@ -6162,6 +7486,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nils.new@north.example",
+                     *       "full_name": "Nils New",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": false,
+                     *       "status": "pending",
+                     *       "email_verified": false,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null,
+                     *       "department_name": "Cardiology"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Profile"];
                 };
             };
@@ -6187,6 +7530,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "nils.new@north.example",
+                 *       "subdomain": "north"
+                 *     }
+                 */
                 "application/json": {
                     email: string;
                     subdomain?: string | null;
@@ -6203,6 +7552,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "If there is such an account, a link is on its way",
+                     *       "email_verified": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6226,6 +7581,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "nils.new@north.example",
+                 *       "subdomain": "north"
+                 *     }
+                 */
                 "application/json": {
                     email: string;
                     subdomain?: string | null;
@@ -6242,6 +7603,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "If there is such an account that is not confirmed yet, a link is on its way",
+                     *       "email_verified": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6265,6 +7632,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "token": "MQ.3kTh9Zr0qv1uXn8wYb2cDd",
+                 *       "new_password": "another-Secret-4"
+                 *     }
+                 */
                 "application/json": {
                     token: string;
                     new_password: string;
@@ -6281,6 +7654,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The password was changed; sign in with it",
+                     *       "email_verified": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6313,6 +7692,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "jti": "3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10",
+                     *         "created_at": 1795163400,
+                     *         "ip": "203.0.113.7",
+                     *         "user_agent": "Mozilla/5.0",
+                     *         "last_used_at": "2026-11-21T08:30:00.000Z",
+                     *         "current": true
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Session"][];
                 };
             };
@@ -6332,6 +7723,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the session. */
                 jti: string;
             };
             cookie?: never;
@@ -6347,6 +7739,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The session was ended",
+                     *       "email_verified": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6382,6 +7780,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1,
+                     *         "name": "North Clinic",
+                     *         "subdomain": "north"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["PublicTenant"][];
                 };
             };
@@ -6403,6 +7810,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "a-Fine-Secret-3"
+                 *     }
+                 */
                 "application/json": {
                     password: string;
                 };
@@ -6418,6 +7830,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The second factor is no longer asked for; sign in again",
+                     *       "email_verified": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6443,6 +7861,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "287082"
+                 *     }
+                 */
                 "application/json": {
                     code: string;
                 };
@@ -6458,6 +7881,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "recovery_codes": [
+                     *         "4F7K-9QWD-2MXP"
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
                         /** @description shown this once; each is good once */
                         recovery_codes: string[];
@@ -6486,6 +7916,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "a-Fine-Secret-3"
+                 *     }
+                 */
                 "application/json": {
                     /** @description may be left out within 10 minutes of a sign-in that demands the enrolment */
                     password?: string | null;
@@ -6502,6 +7937,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "secret": "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP",
+                     *       "otpauth_url": "otpauth://totp/North%20Clinic:nora.nurse@north.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=North%20Clinic",
+                     *       "qr_svg": "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 41 41\"/>"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TotpSetup"];
                 };
             };
@@ -6521,6 +7963,7 @@ export interface operations {
     verifyEmail: {
         parameters: {
             query: {
+                /** @description The token of the link. */
                 token: string;
             };
             header?: never;
@@ -6529,6 +7972,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "a-Fine-Secret-3"
+                 *     }
+                 */
                 "application/json": {
                     /** @description of the account; where it is given, only the right one confirms the address */
                     password?: string | null;
@@ -6545,6 +7993,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The address is confirmed",
+                     *       "email_verified": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Message"];
                 };
             };
@@ -6569,6 +8023,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "ABCD-2345"
+                 *     }
+                 */
                 "application/json": {
                     /** @description the eight characters that the chat was given; case, spaces and hyphens are nothing */
                     code: string;
@@ -6585,6 +8044,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enabled": true,
+                     *       "linked": true,
+                     *       "username": "nora_n",
+                     *       "linked_at": null,
+                     *       "events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "available_events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "bot_username": "north_clinic_bot"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
@@ -6619,6 +8093,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enabled": true,
+                     *       "linked": false,
+                     *       "username": null,
+                     *       "linked_at": null,
+                     *       "events": [],
+                     *       "available_events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "bot_username": "north_clinic_bot"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
@@ -6653,6 +8140,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enabled": true,
+                     *       "linked": true,
+                     *       "username": "nora_n",
+                     *       "linked_at": null,
+                     *       "events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "available_events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "bot_username": "north_clinic_bot"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
@@ -6676,6 +8178,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "auth.*",
+                 *         "user.password_changed"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     /** @description events, groups of them such as user.*, or * for all; none for silence */
                     events: string[];
@@ -6692,6 +8202,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enabled": true,
+                     *       "linked": true,
+                     *       "username": "nora_n",
+                     *       "linked_at": null,
+                     *       "events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "available_events": [
+                     *         "auth.login"
+                     *       ],
+                     *       "bot_username": "north_clinic_bot"
+                     *     }
+                     */
                     "application/json": components["schemas"]["MessengerStatus"];
                 };
             };
@@ -6711,15 +8236,25 @@ export interface operations {
     listPatients: {
         parameters: {
             query?: {
+                /** @description Only patients of this department. */
                 department_id?: number;
+                /** @description Only patients of this doctor. */
                 attending_doctor_id?: number;
+                /** @description Only patients born on this day. */
                 birth_date?: string;
+                /** @description a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address */
                 search?: string;
+                /** @description those who were deleted, in place of the others; for admins */
                 deleted?: boolean;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id" | "created_at" | "updated_at";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
@@ -6737,13 +8272,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "tenant_id": 1,
+                     *           "department_id": null,
+                     *           "attending_doctor_id": null,
+                     *           "version": 1,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "updated_at": "2026-11-21T08:30:00.000Z",
+                     *           "deleted_at": null,
+                     *           "full_name": "Paula Patient",
+                     *           "birth_date": "1984-03-09",
+                     *           "sex": "female",
+                     *           "phone": "+49 30 5550123",
+                     *           "address": "12 Station Road, Northtown",
+                     *           "notes": "Pacemaker since 2019"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["ListedPatient"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -6768,24 +8339,55 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "full_name": "Paula Patient",
+                 *       "birth_date": "1984-03-09",
+                 *       "sex": "female",
+                 *       "identifiers": [
+                 *         {
+                 *           "system": "urn:north:chart",
+                 *           "value": "A-1042"
+                 *         }
+                 *       ],
+                 *       "phone": "+49 30 5550123",
+                 *       "allergies": [
+                 *         "Penicillin"
+                 *       ],
+                 *       "notes": "Pacemaker since 2019"
+                 *     }
+                 */
                 "application/json": {
                     full_name: string;
                     department_id?: number | null;
                     attending_doctor_id?: number | null;
-                    /** Format: date */
+                    /**
+                     * Format: date
+                     * @example 1984-03-09
+                     */
                     birth_date?: string | null;
-                    /** @enum {string|null} */
+                    /**
+                     * @example female
+                     * @enum {string|null}
+                     */
                     sex?: "male" | "female" | "other" | "unknown" | null;
                     identifiers?: {
-                        /** @description without `|`; the value may have it */
+                        /**
+                         * @description The issuer, without `|`.
+                         * @example urn:north:chart
+                         */
                         system: string;
+                        /** @example A-1042 */
                         value: string;
                     }[];
+                    /** @example +49 30 5550123 */
                     phone?: string | null;
                     /** Format: idn-email */
                     email?: string | null;
+                    /** @example 12 Station Road, Northtown */
                     address?: string | null;
                     allergies?: string[];
+                    /** @example Pacemaker since 2019 */
                     notes?: string | null;
                 };
             };
@@ -6800,6 +8402,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "attending_doctor_id": null,
+                     *       "version": 1,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "deleted_at": null,
+                     *       "full_name": "Paula Patient",
+                     *       "birth_date": "1984-03-09",
+                     *       "sex": "female",
+                     *       "identifiers": [
+                     *         {
+                     *           "system": "urn:north:chart",
+                     *           "value": "A-1042"
+                     *         }
+                     *       ],
+                     *       "phone": "+49 30 5550123",
+                     *       "email": null,
+                     *       "address": "12 Station Road, Northtown",
+                     *       "notes": "Pacemaker since 2019",
+                     *       "possible_duplicates": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedPatient"];
                 };
             };
@@ -6825,11 +8453,22 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "patient_id": 9001,
+                 *       "purpose": "emergency",
+                 *       "reason": "Unconscious on arrival, allergies needed"
+                 *     }
+                 */
                 "application/json": {
                     patient_id?: number;
                     identifier?: {
-                        /** @description without `|`; the value may have it */
+                        /**
+                         * @description The issuer, without `|`.
+                         * @example urn:north:chart
+                         */
                         system: string;
+                        /** @example A-1042 */
                         value: string;
                     };
                     /** @enum {string} */
@@ -6848,6 +8487,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "attending_doctor_id": null,
+                     *       "version": 1,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "deleted_at": null,
+                     *       "full_name": "Paula Patient",
+                     *       "birth_date": "1984-03-09",
+                     *       "sex": "female",
+                     *       "identifiers": [
+                     *         {
+                     *           "system": "urn:north:chart",
+                     *           "value": "A-1042"
+                     *         }
+                     *       ],
+                     *       "phone": "+49 30 5550123",
+                     *       "email": null,
+                     *       "address": "12 Station Road, Northtown",
+                     *       "notes": "Pacemaker since 2019"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Patient"];
                 };
             };
@@ -6874,30 +8538,48 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "search": "Paula Patient",
+                 *       "limit": 20,
+                 *       "sort_by": "id",
+                 *       "sort_order": "asc"
+                 *     }
+                 */
                 "application/json": {
+                    /** @description Only patients of this department. */
                     department_id?: number;
+                    /** @description Only patients of this doctor. */
                     attending_doctor_id?: number;
-                    /** Format: date */
+                    /**
+                     * Format: date
+                     * @description Only patients born on this day.
+                     */
                     birth_date?: string;
                     /** @description a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address */
                     search?: string;
                     /** @description those who were deleted, in place of the others; for admins */
                     deleted?: boolean;
-                    /** @description The first unless told otherwise; `page` × `limit` is 10000 at most */
+                    /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                     page?: number;
-                    /** @default 20 */
+                    /**
+                     * @description The number of records on a page.
+                     * @default 20
+                     */
                     limit?: number;
                     /**
+                     * @description The field to sort by.
                      * @default id
                      * @enum {string}
                      */
                     sort_by?: "id" | "created_at" | "updated_at";
                     /**
+                     * @description Ascending or descending.
                      * @default asc
                      * @enum {string}
                      */
                     sort_order?: "asc" | "desc";
-                    /** @description `next` of the page before, in place of `page`; all else but `limit` as there */
+                    /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                     after?: string;
                 };
             };
@@ -6912,13 +8594,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "tenant_id": 1,
+                     *           "department_id": null,
+                     *           "attending_doctor_id": null,
+                     *           "version": 1,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "updated_at": "2026-11-21T08:30:00.000Z",
+                     *           "deleted_at": null,
+                     *           "full_name": "Paula Patient",
+                     *           "birth_date": "1984-03-09",
+                     *           "sex": "female",
+                     *           "phone": "+49 30 5550123",
+                     *           "address": "12 Station Road, Northtown",
+                     *           "notes": "Pacemaker since 2019"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["ListedPatient"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -6941,6 +8659,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
@@ -6956,6 +8675,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "attending_doctor_id": null,
+                     *       "version": 1,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "deleted_at": null,
+                     *       "full_name": "Paula Patient",
+                     *       "birth_date": "1984-03-09",
+                     *       "sex": "female",
+                     *       "identifiers": [
+                     *         {
+                     *           "system": "urn:north:chart",
+                     *           "value": "A-1042"
+                     *         }
+                     *       ],
+                     *       "phone": "+49 30 5550123",
+                     *       "email": null,
+                     *       "address": "12 Station Road, Northtown",
+                     *       "notes": "Pacemaker since 2019"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Patient"];
                 };
             };
@@ -6976,30 +8720,50 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "phone": "+49 30 5550199",
+                 *       "version": 1
+                 *     }
+                 */
                 "application/json": {
                     full_name?: string;
                     department_id?: number | null;
                     attending_doctor_id?: number | null;
-                    /** Format: date */
+                    /**
+                     * Format: date
+                     * @example 1984-03-09
+                     */
                     birth_date?: string | null;
-                    /** @enum {string|null} */
+                    /**
+                     * @example female
+                     * @enum {string|null}
+                     */
                     sex?: "male" | "female" | "other" | "unknown" | null;
                     identifiers?: {
-                        /** @description without `|`; the value may have it */
+                        /**
+                         * @description The issuer, without `|`.
+                         * @example urn:north:chart
+                         */
                         system: string;
+                        /** @example A-1042 */
                         value: string;
                     }[];
+                    /** @example +49 30 5550123 */
                     phone?: string | null;
                     /** Format: idn-email */
                     email?: string | null;
+                    /** @example 12 Station Road, Northtown */
                     address?: string | null;
                     allergies?: string[];
+                    /** @example Pacemaker since 2019 */
                     notes?: string | null;
                     /** @description 409 where the record has another by now */
                     version?: number;
@@ -7016,6 +8780,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "attending_doctor_id": null,
+                     *       "version": 2,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "deleted_at": null,
+                     *       "full_name": "Paula Patient",
+                     *       "birth_date": "1984-03-09",
+                     *       "sex": "female",
+                     *       "identifiers": [
+                     *         {
+                     *           "system": "urn:north:chart",
+                     *           "value": "A-1042"
+                     *         }
+                     *       ],
+                     *       "phone": "+49 30 5550199",
+                     *       "email": null,
+                     *       "address": "12 Station Road, Northtown",
+                     *       "notes": "Pacemaker since 2019"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Patient"];
                 };
             };
@@ -7038,6 +8827,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
@@ -7071,14 +8861,20 @@ export interface operations {
     listPatientAccesses: {
         parameters: {
             query?: {
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "created_at" | "id";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
@@ -7094,13 +8890,45 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "action": "patient.read",
+                     *           "user_id": null,
+                     *           "user_email": "dora.doctor@north.example",
+                     *           "user_name": "Dora Doctor",
+                     *           "user_role": null,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "ip": "203.0.113.7",
+                     *           "user_agent": "Mozilla/5.0",
+                     *           "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c"
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["PatientAccess"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -7122,6 +8950,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
@@ -7137,6 +8966,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "exported_at": "2026-11-21T08:30:00.000Z",
+                     *       "patient": {
+                     *         "id": 1,
+                     *         "tenant_id": 1,
+                     *         "department_id": null,
+                     *         "attending_doctor_id": null,
+                     *         "version": 1,
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "updated_at": "2026-11-21T08:30:00.000Z",
+                     *         "deleted_at": null,
+                     *         "full_name": "Paula Patient",
+                     *         "birth_date": "1984-03-09",
+                     *         "sex": "female",
+                     *         "identifiers": [
+                     *           {
+                     *             "system": "urn:north:chart",
+                     *             "value": "A-1042"
+                     *           }
+                     *         ],
+                     *         "phone": "+49 30 5550123",
+                     *         "email": null,
+                     *         "address": "12 Station Road, Northtown",
+                     *         "notes": "Pacemaker since 2019"
+                     *       },
+                     *       "accesses": [
+                     *         {
+                     *           "id": 1,
+                     *           "action": "patient.read",
+                     *           "user_id": null,
+                     *           "user_email": "dora.doctor@north.example",
+                     *           "user_name": "Dora Doctor",
+                     *           "user_role": null,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "ip": "203.0.113.7",
+                     *           "user_agent": "Mozilla/5.0",
+                     *           "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PatientExport"];
                 };
             };
@@ -7157,6 +9028,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the patient. */
                 patient_id: number;
             };
             cookie?: never;
@@ -7172,6 +9044,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "attending_doctor_id": null,
+                     *       "version": 1,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "updated_at": "2026-11-21T08:30:00.000Z",
+                     *       "deleted_at": null,
+                     *       "full_name": "Paula Patient",
+                     *       "birth_date": "1984-03-09",
+                     *       "sex": "female",
+                     *       "identifiers": [
+                     *         {
+                     *           "system": "urn:north:chart",
+                     *           "value": "A-1042"
+                     *         }
+                     *       ],
+                     *       "phone": "+49 30 5550123",
+                     *       "email": null,
+                     *       "address": "12 Station Road, Northtown",
+                     *       "notes": "Pacemaker since 2019"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Patient"];
                 };
             };
@@ -7207,6 +9104,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "theme": "light",
+                     *       "settings": {
+                     *         "rows": 50
+                     *       },
+                     *       "updated_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
@@ -7230,6 +9136,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "theme": "light",
+                 *       "settings": {
+                 *         "rows": 50
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     /** @enum {string} */
                     theme?: "light" | "dark" | "system";
@@ -7249,6 +9163,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "theme": "light",
+                     *       "settings": {
+                     *         "rows": 50
+                     *       },
+                     *       "updated_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
@@ -7274,6 +9197,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "theme": "dark"
+                 *     }
+                 */
                 "application/json": {
                     /** @enum {string} */
                     theme: "light" | "dark" | "system";
@@ -7290,6 +9218,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "theme": "dark",
+                     *       "settings": {
+                     *         "rows": 50
+                     *       },
+                     *       "updated_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
@@ -7324,6 +9261,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "email": "nora.nurse@north.example",
+                     *       "full_name": "Nora Nurse",
+                     *       "role": "nurse",
+                     *       "tenant_id": 1,
+                     *       "department_id": null,
+                     *       "can_see_all_patients": false,
+                     *       "is_active": true,
+                     *       "status": "active",
+                     *       "email_verified": true,
+                     *       "totp_enabled": false,
+                     *       "must_change_password": false,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "last_login_at": null,
+                     *       "department_name": "Cardiology"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Profile"];
                 };
             };
@@ -7346,6 +9302,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "current_password": "a-Fine-Secret-3",
+                 *       "new_password": "another-Secret-4"
+                 *     }
+                 */
                 "application/json": {
                     current_password: string;
                     new_password: string;
@@ -7362,7 +9324,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "detail": "The password was changed; sign in again"
+                     *     }
+                     */
                     "application/json": {
+                        /** @example The password was changed; sign in again */
                         detail: string;
                     };
                 };
@@ -7398,6 +9366,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1,
+                     *         "tenant_id": 1,
+                     *         "url": "https://ehr.north.example/wardkeep",
+                     *         "events": [
+                     *           "user.*"
+                     *         ],
+                     *         "is_active": true,
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "disabled_reason": null,
+                     *         "failing_since": null
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Webhook"][];
                 };
             };
@@ -7430,6 +9414,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "user.created",
+                     *         "description": "A user was created",
+                     *         "example": {
+                     *           "type": "user.created",
+                     *           "tenant_id": 3,
+                     *           "data": {
+                     *             "entry_id": 1001
+                     *           }
+                     *         }
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["EventDescription"][];
                 };
             };
@@ -7453,6 +9452,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://ehr.north.example/wardkeep",
+                 *       "events": [
+                 *         "user.*",
+                 *         "payment.succeeded"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     /** Format: uri */
                     url: string;
@@ -7473,6 +9481,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "url": "https://ehr.north.example/wardkeep",
+                     *       "events": [
+                     *         "user.*"
+                     *       ],
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "disabled_reason": null,
+                     *       "failing_since": null,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RegisteredWebhook"];
                 };
             };
@@ -7494,12 +9517,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "*"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     /** Format: uri */
                     url?: string;
@@ -7521,6 +9552,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "url": "https://ehr.north.example/wardkeep",
+                     *       "events": [
+                     *         "*"
+                     *       ],
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "disabled_reason": null,
+                     *       "failing_since": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -7543,6 +9588,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
@@ -7576,16 +9622,24 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
+                /** @description Only deliveries of this status. */
                 status?: "pending" | "held" | "delivered" | "failed";
+                /** @description the `webhook-id` that a receiver was sent */
                 message_id?: string;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
+                /** @description The number of records on a page. */
                 limit?: number;
+                /** @description The field to sort by. */
                 sort_by?: "id";
+                /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
+                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
                 after?: string;
             };
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
@@ -7601,13 +9655,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": 1,
+                     *           "webhook_id": 1,
+                     *           "message_id": "msg_mhjt3e80_rt",
+                     *           "event": "user.created",
+                     *           "status": "delivered",
+                     *           "attempts_count": 1,
+                     *           "attempts": [
+                     *             {
+                     *               "number": 1,
+                     *               "started_at": "2026-11-21T08:30:00.000Z",
+                     *               "duration_ms": 41,
+                     *               "status_code": 200,
+                     *               "error": null,
+                     *               "detail": null,
+                     *               "address": "198.51.100.20",
+                     *               "response_body": "ok"
+                     *             }
+                     *           ],
+                     *           "next_attempt_at": null,
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "finished_at": null
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
                     "application/json": {
                         items: components["schemas"]["WebhookDelivery"][];
+                        /** @example 1 */
                         total: number;
+                        /** @description `total` is an estimate. */
                         total_estimated?: boolean;
+                        /** @example 1 */
                         page: number;
+                        /** @example 20 */
                         limit: number;
+                        /** @example 1 */
                         pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
                         next: string | null;
                     };
                 };
@@ -7629,7 +9726,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
+                /** @description The id of the delivery. */
                 delivery_id: number;
             };
             cookie?: never;
@@ -7645,6 +9744,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "webhook_id": 1,
+                     *       "message_id": "msg_mhjt3e80_rt",
+                     *       "event": "user.created",
+                     *       "status": "delivered",
+                     *       "attempts_count": 1,
+                     *       "attempts": [
+                     *         {
+                     *           "number": 1,
+                     *           "started_at": "2026-11-21T08:30:00.000Z",
+                     *           "duration_ms": 41,
+                     *           "status_code": 200,
+                     *           "error": null,
+                     *           "detail": null,
+                     *           "address": "198.51.100.20",
+                     *           "response_body": "ok"
+                     *         }
+                     *       ],
+                     *       "next_attempt_at": null,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "finished_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
@@ -7667,12 +9791,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "since": "2026-11-21"
+                 *     }
+                 */
                 "application/json": {
                     /**
                      * Format: date-or-time
@@ -7697,6 +9827,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "webhook_id": 1,
+                     *       "since": "2026-11-21T08:30:00.000Z",
+                     *       "until": "2026-11-21T08:30:00.000Z",
+                     *       "state": "running",
+                     *       "found": 40,
+                     *       "waiting": 2,
+                     *       "delivered": 38,
+                     *       "failed": 0,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "finished_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
@@ -7719,7 +9864,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
+                /** @description The id of the replay. */
                 replay_id: number;
             };
             cookie?: never;
@@ -7735,6 +9882,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "webhook_id": 1,
+                     *       "since": "2026-11-21T08:30:00.000Z",
+                     *       "until": "2026-11-21T08:30:00.000Z",
+                     *       "state": "running",
+                     *       "found": 40,
+                     *       "waiting": 2,
+                     *       "delivered": 38,
+                     *       "failed": 0,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "finished_at": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookReplay"];
                 };
             };
@@ -7755,7 +9917,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
+                /** @description The id of the replay. */
                 replay_id: number;
             };
             cookie?: never;
@@ -7791,6 +9955,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
@@ -7826,6 +9991,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of the webhook. */
                 webhook_id: number;
             };
             cookie?: never;
@@ -7841,6 +10007,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivered": true,
+                     *       "status_code": 200,
+                     *       "duration_ms": 41,
+                     *       "error": null,
+                     *       "detail": null,
+                     *       "response_body": "ok",
+                     *       "message_id": "msg_mhjt3e80_rt"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookTestResult"];
                 };
             };
@@ -7876,6 +10053,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": {
                         /** @constant */
                         status: "ok";
@@ -7909,6 +10091,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": {
                         [key: string]: unknown;
                     };
@@ -7941,6 +10124,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ready"
+                     *     }
+                     */
                     "application/json": {
                         /** @constant */
                         status: "ready";
@@ -7968,6 +10156,24 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "id": "evt_5Yh2",
+                 *       "type": "payment.created",
+                 *       "created": 1790000000,
+                 *       "data": {
+                 *         "object": {
+                 *           "id": "pay_4f2b",
+                 *           "status": "created",
+                 *           "amount": 10000,
+                 *           "currency": "EUR",
+                 *           "metadata": {
+                 *             "tenant_id": 3
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "*/*": {
                     [key: string]: unknown;
                 };
@@ -7983,6 +10189,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "received": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Received"];
                 };
             };
@@ -8009,6 +10220,24 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "update_id": 1,
+                 *       "message": {
+                 *         "text": "/start",
+                 *         "chat": {
+                 *           "id": 57,
+                 *           "type": "private"
+                 *         },
+                 *         "from": {
+                 *           "id": 57,
+                 *           "is_bot": false,
+                 *           "first_name": "Nora",
+                 *           "username": "nora_n"
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "*/*": {
                     [key: string]: unknown;
                 };
@@ -8024,6 +10253,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "received": false
+                     *     }
+                     */
                     "application/json": {
                         received: boolean;
                     };
@@ -8051,6 +10285,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "event": "payment.succeeded",
+                 *       "object": {
+                 *         "id": "pay_4f2b",
+                 *         "status": "succeeded"
+                 *       }
+                 *     }
+                 */
                 "*/*": {
                     [key: string]: unknown;
                 };
@@ -8066,6 +10309,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "received": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Received"];
                 };
             };

@@ -60,17 +60,29 @@ function queryOf<S extends string>(
     page: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: `The first unless told otherwise; \`page\` × \`limit\` is ${DEEPEST_PAGE} at most`,
+        description: `The number of the page, the first by default. \`page\` × \`limit\` is at most ${DEEPEST_PAGE}.`,
       }),
     ),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
-    sort_by: OneOf(Object.keys(sortable) as S[], { default: defaults.sort_by }),
-    sort_order: OneOf(['asc', 'desc'], { default: defaults.sort_order }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 20,
+      description: 'The number of records on a page.',
+    }),
+    sort_by: OneOf(Object.keys(sortable) as S[], {
+      default: defaults.sort_by,
+      description: 'The field to sort by.',
+    }),
+    sort_order: OneOf(['asc', 'desc'], {
+      default: defaults.sort_order,
+      description: 'Ascending or descending.',
+    }),
     after: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: MAX_CURSOR,
-        description: '`next` of the page before, in place of `page`; all else but `limit` as there',
+        description:
+          '`next` of the previous page, in place of `page`. Repeat every other parameter except `limit`.',
       }),
     ),
   }
@@ -148,12 +160,16 @@ function bindingOf(
 export function pageOf<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
-    total: Type.Integer({ minimum: 0 }),
-    total_estimated: Type.Optional(Type.Boolean()),
-    page: Type.Integer(),
-    limit: Type.Integer(),
-    pages: Type.Integer(),
-    next: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    total: Type.Integer({ minimum: 0, examples: [1] }),
+    total_estimated: Type.Optional(Type.Boolean({ description: '`total` is an estimate.' })),
+    page: Type.Integer({ examples: [1] }),
+    limit: Type.Integer({ examples: [20] }),
+    pages: Type.Integer({ examples: [1] }),
+    next: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'Send it as `after` to get the next page; null on the last page.',
+      examples: [null],
+    }),
   })
 }
 

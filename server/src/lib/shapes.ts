@@ -5,6 +5,16 @@ import { patterned } from './patterns.ts'
 /** Record id: an integer 1…2^53-1 (decisions §1). */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
+/** The same schema with a description for its readers. */
+export const described = <T extends TSchema>(schema: T, description: string): T => ({
+  ...schema,
+  description,
+})
+
+/** The id in a path: which record it names, and an example. */
+export const idOf = (noun: string, example: number) =>
+  Type.Integer({ ...Id, description: `The id of the ${noun}.`, examples: [example] })
+
 /** ISO 8601 UTC with milliseconds and `Z`; rows already hold it as such text. */
 export const Timestamp = Type.String({ format: 'date-time' })
 

@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { fileOf } from '../../src/platform/http/download.ts'
 import { codesOf, statusesOf } from '../../src/platform/http/refusals.ts'
 import { referred } from '../support/openapi.ts'
 import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
+import { differences } from './shapes.ts'
 import { openWalkable, type Step, walk } from './walk.ts'
 
 interface Document {
@@ -17,15 +19,17 @@ interface Document {
 interface Described {
   operationId: string
   security: object[]
-  parameters?: { name: string; in: string; required: boolean }[]
-  requestBody?: object
+  parameters?: { name: string; in: string; required: boolean; description?: string }[]
+  requestBody?: { content: Content }
   responses: Record<string, Response | { $ref: string }>
 }
 
 interface Response {
   headers: object
-  content?: Record<string, { schema: object; examples?: object }>
+  content?: Content
 }
+
+type Content = Record<string, { schema: object; example?: unknown; examples?: object }>
 
 let service: Service
 let steps: Step[]
@@ -128,12 +132,30 @@ describe('the document', () => {
 /** Steps that declare actions and enter none: a preview of a restore, and a `/start` in a chat. */
 const SILENT = ['POST /api/admin/backup/restore', 'POST /webhooks/messenger']
 
-/** The type of an operation's answer, as the document has it. */
-function typeOf(name: string, status: number): string {
+const BINARY = 'application/octet-stream'
+/** Fields that the walk replaces in an example. */
+const REPLACED = new Set([
+  ...['backup_id', 'department_id', 'head_doctor_id', 'patient_id', 'patient_ids', 'id'],
+  ...['code', 'password', 'current_password', 'new_password', 'refresh_token', 'secret', 'token'],
+  ...['email', 'subdomain', 'url', 'since'],
+  // Of a notification: the payment, and the chat.
+  ...['type', 'created', 'data', 'object', 'update_id', 'message'],
+])
+
+function operationOf(name: string): Described {
   const [method = '', path = ''] = name.split(' ')
-  const response = new Map(responsesOf({ method, path })).get(String(status))
-  return Object.keys(response?.content ?? {})[0] as string
+  return describedOf({ method, path })
 }
+
+const requestOf = (name: string): Content => operationOf(name).requestBody?.content ?? {}
+
+function contentOf(name: string, status: number): Content {
+  const [method = '', path = ''] = name.split(' ')
+  return new Map(responsesOf({ method, path })).get(String(status))?.content ?? {}
+}
+
+/** The type of an operation's answer, as the document has it. */
+const typeOf = (name: string, status: number) => Object.keys(contentOf(name, status))[0] as string
 
 const sentAs = (type: string) =>
   type === 'application/json' ? 'application/json; charset=utf-8' : type
@@ -148,19 +170,57 @@ describe('a walk through the service', () => {
     expect(steps.map((step) => [step.name, step.answer.status]).sort()).toEqual(expected)
   })
 
-  test('gets bodies as they are described', () => {
+  test('gets bodies as they are described, and the examples are as they are described', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
     ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
+    // Formats that ajv-formats does not know.
+    for (const format of ['idn-email', 'date-or-time']) ajv.addFormat(format, true)
     ajv.addSchema(document, 'contract')
-    for (const { name, answer } of steps.filter((step) => step.answer.body !== undefined)) {
+    const check = (name: string, place: string[], body: unknown) => {
       const [method = '', path = ''] = name.split(' ')
-      const place = ['paths', path, method.toLowerCase(), 'responses', String(answer.status)]
-      const pointer = [...place, 'content', typeOf(name, answer.status), 'schema'].map((part) =>
+      const pointer = ['paths', path, method.toLowerCase(), ...place].map((part) =>
         encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
       )
-      const validate = ajv.compile({ $ref: `contract#/${pointer.join('/')}` })
-      expect([name, validate(answer.body), validate.errors]).toEqual([name, true, null])
+      const validate = ajv.compile({ $ref: `contract#/${pointer.join('/')}/schema` })
+      expect([name, validate(body), validate.errors]).toEqual([name, true, null])
+    }
+    for (const { name, answer } of steps.filter((step) => step.answer.body !== undefined)) {
+      const type = typeOf(name, answer.status)
+      const place = ['responses', String(answer.status), 'content', type]
+      check(name, place, answer.body)
+      const { example } = contentOf(name, answer.status)[type] ?? {}
+      if (example !== undefined) check(name, place, example)
+      const [sent, media] = Object.entries(requestOf(name))[0] ?? []
+      if (sent) check(name, ['requestBody', 'content', sent], media?.example)
+    }
+  })
+
+  test('sends the examples, with the ids, secrets and unique names of its own', () => {
+    for (const { name, filled } of steps)
+      expect([name, filled.filter((field) => !REPLACED.has(field))]).toEqual([name, []])
+  })
+
+  test('gets the fields and types of the example', () => {
+    for (const { name, answer } of steps) {
+      const [schema] = service.app.operations
+        .filter((op) => nameOf(op) === name)
+        .map(({ success }) => success[1] && (fileOf(success[1])?.content ?? success[1]))
+      const { example } = contentOf(name, answer.status)['application/json'] ?? {}
+      if (!schema || example === undefined) continue
+      const body = typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body
+      expect([name, differences(schema, example, body)]).toEqual([name, []])
+    }
+  })
+
+  test('has an example of each body, and a description of each parameter', () => {
+    for (const op of service.app.operations) {
+      const bodies = [requestOf(nameOf(op)), contentOf(nameOf(op), op.success[0])]
+      for (const content of bodies)
+        for (const [type, media] of Object.entries(content))
+          expect([op.id, type === BINARY || media.example !== undefined]).toEqual([op.id, true])
+      for (const { name, description } of describedOf(op).parameters ?? [])
+        expect([op.id, name, description]).toEqual([op.id, name, expect.stringMatching(/\w/)])
     }
   })
 

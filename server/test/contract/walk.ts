@@ -7,10 +7,13 @@ import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../sup
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { nameOf } from './operations.ts'
 
 export interface Step {
   /** `METHOD path`, as the contract's rows have it. */
   name: string
+  /** The fields of the example that were replaced. */
+  filled: string[]
   answer: Answer
 }
 
@@ -28,16 +31,21 @@ export async function openWalkable(
   return { service: await openService({ role: 'all', ...options, config }), bot }
 }
 
+interface TakeOptions extends Omit<CallOptions, 'body' | 'payload'> {
+  path?: Record<string, number | string>
+  /** Fields of the body that replace those of the example: ids, secrets and unique names. */
+  fill?: object
+  /** Returns the headers that a body needs. */
+  sign?: (payload: string) => Record<string, string>
+}
+
 interface Scene {
   service: Service
   bot: BotServer
   root: Person
   clinic: Clinic
-  /** Calls an operation with its path parameters filled in, and keeps the answer. */
-  take(
-    name: string,
-    options?: CallOptions & { path?: Record<string, number | string> },
-  ): Promise<Answer>
+  /** Sends the example of an operation, with values of the scene, and keeps the answer. */
+  take(name: string, options?: TakeOptions): Promise<Answer>
 }
 
 /**
@@ -48,11 +56,21 @@ export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Pr
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, subdomain)
   const steps: Step[] = []
-  const take: Scene['take'] = async (name, { path: values = {}, ...options } = {}) => {
+  const take: Scene['take'] = async (
+    name,
+    { path: values = {}, fill = {}, sign, ...options } = {},
+  ) => {
     const [method = '', template = ''] = name.split(' ')
     const path = template.replaceAll(/\{(\w+)\}/g, (_, key) => String(values[key]))
-    const answer = await service.call(method, path, options)
-    steps.push({ name, answer })
+    const example = service.app.operations.find((op) => nameOf(op) === name)?.example?.body
+    const payload =
+      example === undefined ? undefined : JSON.stringify({ ...(example as object), ...fill })
+    const answer = await service.call(method, path, {
+      ...options,
+      ...(payload === undefined ? {} : { payload }),
+      headers: { ...options.headers, ...(payload === undefined ? {} : sign?.(payload)) },
+    })
+    steps.push({ name, filled: Object.keys(fill), answer })
     return answer
   }
   const scene = { service, bot, root, clinic, take }
@@ -70,7 +88,7 @@ export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Pr
 }
 
 async function walkBackups({ service, root: { token }, take }: Scene): Promise<void> {
-  const made = await take('POST /api/admin/backup/create', { token, body: { type: 'full' } })
+  const made = await take('POST /api/admin/backup/create', { token })
   const { job_id, backup_id } = made.body
   const path = { job_id, backup_id }
   await until('the backup is made', async () => {
@@ -80,7 +98,7 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   await take('GET /api/admin/backup/status/{job_id}', { token, path })
   await take('GET /api/admin/backup/list', { token })
   await take('GET /api/admin/backup/download/{backup_id}', { token, path })
-  await take('POST /api/admin/backup/restore', { token, body: { backup_id, dry_run: true } })
+  await take('POST /api/admin/backup/restore', { token, fill: { backup_id } })
   await until('nothing is at work on it', async () => {
     const [busy] = await service.database.sql(
       "select from backup_jobs where status in ('queued', 'running')",
@@ -88,7 +106,7 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
     return busy === undefined || undefined
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
-  await take('POST /api/admin/encryption/rotate', { token, body: {} })
+  await take('POST /api/admin/encryption/rotate', { token })
   // One runs at a time: the next walk begins one as well.
   await until('the rotation is over', async () => {
     const { body } = await service.call('GET', '/api/admin/encryption/status', { token })
@@ -128,53 +146,36 @@ async function walkOpen({ clinic, take }: Scene): Promise<void> {
 }
 
 async function walkPlatform({ root: { token }, clinic, take }: Scene): Promise<void> {
-  const body = {
-    name: 'Brief',
-    subdomain: `${clinic.subdomain}-briefly`,
-    settings: { listed: false },
-  }
-  const tenant = await take('POST /api/admin/tenants', { token, body })
+  const fill = { subdomain: `${clinic.subdomain}-briefly` }
+  const tenant = await take('POST /api/admin/tenants', { token, fill })
   const path = { tenant_id: tenant.body.id }
   await take('GET /api/admin/tenants', { token })
   await take('GET /api/admin/tenants/{tenant_id}', { token, path })
-  await take('PUT /api/admin/tenants/{tenant_id}', { token, path, body: { name: 'Briefer' } })
+  await take('PUT /api/admin/tenants/{tenant_id}', { token, path })
   await take('DELETE /api/admin/tenants/{tenant_id}', { token, path })
   await take('GET /api/admin/health', { token })
 }
 
 async function walkClinic({ clinic, take }: Scene): Promise<void> {
   const { token } = clinic.people.admin
-  const head = { head_doctor_id: clinic.people.doctor.id }
   const made = await take('POST /api/admin/departments', {
     token,
-    body: { name: 'Cardiology', ...head },
+    fill: { head_doctor_id: clinic.people.doctor.id },
   })
   const department = { dept_id: made.body.id }
-  await take('PUT /api/admin/departments/{dept_id}', {
-    token,
-    path: department,
-    body: { name: 'Heart' },
-  })
+  await take('PUT /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/departments', { token })
-  const user = {
-    email: `passing@${clinic.subdomain}.test`,
-    password: 'a-Fine-Secret-3',
-    full_name: 'Passing',
-    role: 'nurse',
-    department_id: made.body.id,
-    can_see_all_patients: true,
-  }
-  const created = await take('POST /api/admin/users', { token, body: user })
+  const user = { email: `passing@${clinic.subdomain}.test`, department_id: made.body.id }
+  const created = await take('POST /api/admin/users', { token, fill: user })
   const path = { user_id: created.body.id }
   await take('GET /api/admin/users', { token })
   await take('GET /api/admin/users/{user_id}', { token, path })
-  await take('PUT /api/admin/users/{user_id}', { token, path, body: { full_name: 'Passing By' } })
+  await take('PUT /api/admin/users/{user_id}', { token, path })
   await take('POST /api/admin/users/{user_id}/invitation', { token, path })
   await take('POST /api/admin/users/{user_id}/block', { token, path })
   await take('POST /api/admin/users/{user_id}/unblock', { token, path })
-  await take('PUT /api/admin/users/{user_id}/role', { token, path, body: { role: 'doctor' } })
-  const password = { password: 'another-Fine-Secret-4' }
-  await take('PUT /api/admin/users/{user_id}/password', { token, path, body: password })
+  await take('PUT /api/admin/users/{user_id}/role', { token, path })
+  await take('PUT /api/admin/users/{user_id}/password', { token, path })
   await take('DELETE /api/admin/users/{user_id}', { token, path })
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
@@ -183,22 +184,20 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
 async function walkPatients({ clinic, take }: Scene): Promise<void> {
   const { admin, doctor } = clinic.people
   const { token } = admin
-  const patient = { full_name: 'Paula Patient', birth_date: '1980-01-31', department_id: null }
-  const made = await take('POST /api/patients', { token, body: patient })
+  const made = await take('POST /api/patients', { token })
   const path = { patient_id: made.body.id }
   await take('GET /api/patients', { token })
-  await take('POST /api/patients/search', { token, body: { search: 'patient, paula' } })
+  await take('POST /api/patients/search', { token })
   await take('GET /api/patients/{patient_id}', { token, path })
-  const body = { patient_id: made.body.id, purpose: 'emergency', reason: 'brought in at night' }
-  await take('POST /api/patients/break-glass', { token: doctor.token, body })
-  const change = { phone: '+49 30 1234', department_id: clinic.departmentId }
-  await take('PUT /api/patients/{patient_id}', { token, path, body: change })
+  await take('POST /api/patients/break-glass', { token: doctor.token, fill: path })
+  const fill = { department_id: clinic.departmentId }
+  await take('PUT /api/patients/{patient_id}', { token, path, fill })
   await take('GET /api/patients/{patient_id}/accesses', { token, path })
   await take('GET /api/patients/{patient_id}/export', { token, path })
   const ids = { patient_ids: [made.body.id, made.body.id, 999_999] }
-  await take('POST /api/admin/cache/warmup', { token, body: ids })
+  await take('POST /api/admin/cache/warmup', { token, fill: ids })
   await take('GET /api/admin/cache/stats', { token })
-  await take('POST /api/admin/cache/invalidate', { token, body: { all: true } })
+  await take('POST /api/admin/cache/invalidate', { token, fill: path })
   await take('POST /api/admin/cache/cleanup', { token })
   await take('DELETE /api/patients/{patient_id}', { token, path })
   await take('POST /api/patients/{patient_id}/restore', { token, path })
@@ -207,13 +206,13 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
 async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
   const { token } = clinic.people.admin
   // Nothing listens there: that a message is refused is an answer as well.
-  const body = { url: 'http://127.0.0.1:9/hook', events: ['user.*', 'department.created'] }
-  const made = await take('POST /api/webhooks/register', { token, body })
+  const fill = { url: 'http://127.0.0.1:9/hook' }
+  const made = await take('POST /api/webhooks/register', { token, fill })
   const path = { webhook_id: made.body.id }
   await take('GET /api/webhooks', { token })
   await take('GET /api/webhooks/events', { token })
-  const change = { events: ['*'], secret: 'raw-secret-of-a-receiver' }
-  await take('PUT /api/webhooks/{webhook_id}', { token, path, body: change })
+  const change = { secret: 'raw-secret-of-a-receiver' }
+  await take('PUT /api/webhooks/{webhook_id}', { token, path, fill: change })
   await take('POST /api/webhooks/{webhook_id}/test', { token, path })
   const list = 'GET /api/webhooks/{webhook_id}/deliveries'
   const { items } = (await take(list, { token, path })).body
@@ -226,7 +225,7 @@ async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
   const replayed = await take('POST /api/webhooks/{webhook_id}/replay', {
     token,
     path,
-    body: { since },
+    fill: { since },
   })
   const ofReplay = { ...path, replay_id: replayed.body.id }
   const replay = '/api/webhooks/{webhook_id}/replays/{replay_id}'
@@ -241,19 +240,19 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   const [paid, unpaid] = [`${clinic.subdomain}-paid`, `${clinic.subdomain}-unpaid`]
   const send = (type: string, id: string, object: object = {}) => {
     const about = { id, metadata: { tenant_id: clinic.id }, ...object }
-    const payload = JSON.stringify(cardnetNotice(type, about))
-    const sent = { payload, headers: { 'cardnet-signature': cardnetSignature(payload) } }
+    const notice = cardnetNotice(type, about)
     // One of them is the step, the others are what it takes to see all events.
-    return type === 'created' && id === paid
-      ? take('POST /webhooks/cardnet', sent)
-      : service.call('POST', '/webhooks/cardnet', sent)
+    if (type === 'created' && id === paid)
+      return take('POST /webhooks/cardnet', { fill: notice, sign: signed })
+    const payload = JSON.stringify(notice)
+    return service.call('POST', '/webhooks/cardnet', { payload, headers: signed(payload) })
   }
   for (const type of ['created', 'succeeded', 'refunded'])
     await send(type, paid, { amount_refunded: 250 })
   for (const type of ['created', 'failed', 'canceled']) await send(type, unpaid)
   await send('succeeded', unpaid, { metadata: { tenant_id: 'none' } })
-  const notice = { event: 'payment.succeeded', object: { id: unpaid, status: 'succeeded' } }
-  await take('POST /webhooks/paygate', { body: notice })
+  const object = { id: unpaid, status: 'succeeded' }
+  await take('POST /webhooks/paygate', { fill: { object } })
   const list = '/api/admin/payment-notifications'
   const [failed] = await until('the notifications are worked off', async () => {
     const all = await service.call('GET', list, { token: root.token, query: { state: 'received' } })
@@ -265,7 +264,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   const ofFailed = { token: root.token, path: { notification_id: failed.id } }
   await take(`GET ${list}/{notification_id}`, ofFailed)
   await take(`POST ${list}/{notification_id}/process`, ofFailed)
-  await take(`POST ${list}/discard`, { token: root.token, body: { provider: 'paygate' } })
+  await take(`POST ${list}/discard`, { token: root.token })
   const { items } = (await take('GET /api/admin/payments', { token })).body
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
@@ -275,72 +274,69 @@ async function walkOwn({ bot, clinic, take }: Scene): Promise<void> {
   const { email, password } = doctor
   await take('GET /api/auth/me', { token: doctor.token })
   await take('GET /api/users/me', { token: doctor.token })
-  await take('PUT /api/preferences', {
-    token: doctor.token,
-    body: { theme: 'light', settings: { rows: 50 } },
-  })
-  await take('PUT /api/preferences/theme', { token: doctor.token, body: { theme: 'dark' } })
+  await take('PUT /api/preferences', { token: doctor.token })
+  await take('PUT /api/preferences/theme', { token: doctor.token })
   await take('GET /api/preferences', { token: doctor.token })
   await take('GET /api/messenger/status', { token: doctor.token })
   await take('POST /webhooks/messenger', {
     headers: { 'x-telegram-bot-api-secret-token': await hookSecret(bot) },
-    body: startIn(doctor.id),
+    fill: startIn(doctor.id),
   })
   await take('POST /api/messenger/link', {
     token: doctor.token,
-    body: { code: await shownCode(bot, doctor.id) },
+    fill: { code: await shownCode(bot, doctor.id) },
   })
-  await take('POST /api/messenger/subscribe', {
-    token: doctor.token,
-    body: { events: ['auth.login'] },
-  })
+  await take('POST /api/messenger/subscribe', { token: doctor.token })
   await take('DELETE /api/messenger/link', { token: doctor.token })
   const login = await take('POST /api/auth/login', {
-    body: { email, password, subdomain: clinic.subdomain },
+    fill: { email, password, subdomain: clinic.subdomain },
   })
   const { refresh_token } = login.body
-  await take('POST /api/auth/refresh', { body: { refresh_token } })
+  await take('POST /api/auth/refresh', { fill: { refresh_token } })
   const sessions = await take('GET /api/auth/sessions', { token: doctor.token })
   const other = sessions.body.find((session: { current: boolean }) => !session.current)
   await take('DELETE /api/auth/sessions/{jti}', { token: doctor.token, path: { jti: other.jti } })
-  await take('POST /api/auth/logout', { token: doctor.token, body: {} })
-  const change = { current_password: nurse.password, new_password: 'yet-Another-Secret-5' }
-  await take('PUT /api/users/me/password', { token: nurse.token, body: change })
+  await take('POST /api/auth/logout', { token: doctor.token })
+  const fill = { current_password: nurse.password }
+  await take('PUT /api/users/me/password', { token: nurse.token, fill })
 }
 
 async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   const { subdomain } = clinic
   const email = `newcomer@${subdomain}.test`
   const whom = { email, subdomain }
-  const registration = { ...whom, password: 'first-Secret-6', full_name: 'New', role: 'nurse' }
-  const { body: made } = await take('POST /api/auth/register', { body: registration })
+  const { body: made } = await take('POST /api/auth/register', { fill: whom })
   const admin = { token: clinic.people.admin.token }
   await service.call('POST', `/api/admin/users/${made.id}/unblock`, admin)
   await mailedToken(service, email, 'verify-email')
-  await take('POST /api/auth/resend-verification', { body: whom })
+  await take('POST /api/auth/resend-verification', { fill: whom })
   const verification = await mailedToken(service, email, 'verify-email', 1)
   await take('POST /api/auth/verify-email', { query: { token: verification } })
-  await take('POST /api/auth/request-reset', { body: whom })
+  await take('POST /api/auth/request-reset', { fill: whom })
   const password = 'second-Secret-7'
   const reset = { token: await mailedToken(service, email, 'reset-password') }
-  await take('POST /api/auth/reset-password', { body: { ...reset, new_password: password } })
+  await take('POST /api/auth/reset-password', { fill: { ...reset, new_password: password } })
 
-  const enrol = async (call: (name: string, options: CallOptions) => Promise<Answer>) => {
+  const enrol = async (call: Scene['take']) => {
     const { access_token: token } = await signIn(service, { ...whom, password })
-    const setUp = await call('POST /api/auth/totp/setup', { token, body: { password } })
-    const body = { code: codeOf(service, setUp.body.secret) }
-    await call('POST /api/auth/totp/enable', { token, body })
+    const setUp = await call('POST /api/auth/totp/setup', { token, fill: { password } })
+    const fill = { code: codeOf(service, setUp.body.secret) }
+    await call('POST /api/auth/totp/enable', { token, fill })
     return token
   }
   const token = await enrol(take)
-  await take('POST /api/auth/totp/disable', { token, body: { password } })
-  await enrol((name, options) => service.call('POST', name.slice('POST '.length), options))
+  await take('POST /api/auth/totp/disable', { token, fill: { password } })
+  await enrol((name, { fill, ...options } = {}) =>
+    service.call('POST', name.slice('POST '.length), { ...options, body: fill }),
+  )
   await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }
 
 /** What the provider shows of itself, once it was told. */
 const hookSecret = (bot: BotServer) =>
   until('the bot has its webhook', () => bot.webhook()?.secret_token)
+
+const signed = (payload: string) => ({ 'cardnet-signature': cardnetSignature(payload) })
 
 /** A person writes to the bot in a chat of this number. */
 const startIn = (chat: number) => ({

@@ -1,24 +1,25 @@
 /** The audit log on the wire. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
-import { Id, Nullable, Timestamp } from '../../lib/shapes.ts'
+import { described, Id, Nullable, Timestamp } from '../../lib/shapes.ts'
 
 export const AuditEntry = Type.Object(
   {
     id: Id,
     tenant_id: Nullable(Id),
     user_id: Nullable(Id),
-    user_email: Nullable(Type.String()),
-    action: Type.String(),
-    resource_type: Type.String(),
-    resource_id: Nullable(Type.String()),
+    user_email: Nullable(Type.String({ examples: ['anna.admin@north.example'] })),
+    action: Type.String({ examples: ['user.blocked'] }),
+    resource_type: Type.String({ examples: ['user'] }),
+    resource_id: Nullable(Type.String({ examples: ['57'] })),
     changes: Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
       additionalProperties: true,
+      examples: [{ before: { is_active: true }, after: { is_active: false } }],
     }),
-    ip: Nullable(Type.String()),
-    user_agent: Nullable(Type.String()),
-    request_id: Nullable(Type.String()),
+    ip: Nullable(Type.String({ examples: ['203.0.113.7'] })),
+    user_agent: Nullable(Type.String({ examples: ['Mozilla/5.0'] })),
+    request_id: Nullable(Type.String({ examples: ['0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c'] })),
     created_at: Timestamp,
   },
   { $id: 'AuditEntry' },
@@ -39,14 +40,14 @@ export const auditList = defineList(
 )
 
 export const AuditQuery = Type.Object({
-  tenant_id: Type.Optional(Id),
+  tenant_id: Type.Optional(described(Id, 'Only entries of this tenant. For superadmins.')),
   action: Type.Optional(
     Type.String({
       maxLength: 2_000,
       description: 'Actions and groups of them, with commas between: `user.blocked,auth.*`',
     }),
   ),
-  user_id: Type.Optional(Id),
+  user_id: Type.Optional(described(Id, 'Only entries of actions by this user.')),
   about_user: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -54,7 +55,9 @@ export const AuditQuery = Type.Object({
       description: 'What a user did, and what was done with their account',
     }),
   ),
-  resource_type: Type.Optional(Type.String({ maxLength: 100 })),
+  resource_type: Type.Optional(
+    Type.String({ maxLength: 100, description: 'The kind of record, such as `user`.' }),
+  ),
   resource_id: Type.Optional(
     Type.String({ maxLength: 200, description: 'The history of one record; with resource_type' }),
   ),

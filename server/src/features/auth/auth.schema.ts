@@ -9,7 +9,10 @@ export const Email = Type.String({ minLength: 1, maxLength: 254, trim: true })
 export const Subdomain = Type.String({ maxLength: 63, trim: true })
 
 export const Message = Type.Object(
-  { detail: Type.String(), email_verified: Nullable(Type.Boolean()) },
+  {
+    detail: Type.String({ examples: ['The address is confirmed'] }),
+    email_verified: Nullable(Type.Boolean()),
+  },
   { $id: 'Message' },
 )
 export type Message = Static<typeof Message>

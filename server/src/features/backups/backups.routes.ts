@@ -36,6 +36,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       },
       success: [200, StartedBackup],
       refusals: ['other_tenant', 'superadmin_required', 'not_found', 'backup_running'],
+      example: { body: { type: 'full' } },
       handle: ({ caller, body }) => backups.create(caller, body),
     }),
     operation({
@@ -64,6 +65,13 @@ export function backupOperations(backups: Service): AnyOperation[] {
         'restore_refused',
         'restore_running',
       ],
+      example: {
+        body: {
+          backup_id: 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11',
+          access: 'merged',
+          dry_run: true,
+        },
+      },
       handle: ({ caller, body }) => backups.restore(caller, body),
     }),
     operation({

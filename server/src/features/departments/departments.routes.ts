@@ -53,6 +53,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
           : departments.checkReferences(caller, body, refuse),
       success: [201, Department],
       refusals: ['other_tenant', 'not_found', 'department_name_taken'],
+      example: { body: { name: 'Cardiology', head_doctor_id: 58 } },
       handle: ({ caller, body }) => departments.create(caller, body),
     }),
     operation({
@@ -73,6 +74,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
           : departments.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Department],
       refusals: ['not_found', 'department_name_taken'],
+      example: { answer: { name: 'Heart Center' }, body: { name: 'Heart Center' } },
       handle: ({ caller, path, body }) => departments.update(caller, path.dept_id, body),
     }),
     operation({

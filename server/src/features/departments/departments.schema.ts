@@ -2,13 +2,13 @@
 import Type, { type Static } from 'typebox'
 import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
-import { Id, Name, Nullable, Timestamp } from '../../lib/shapes.ts'
+import { described, Id, idOf, Name, Nullable, Timestamp } from '../../lib/shapes.ts'
 
 export const Department = Type.Object(
   {
     id: Id,
     tenant_id: Id,
-    name: Type.String(),
+    name: Type.String({ examples: ['Cardiology'] }),
     head_doctor_id: Nullable(Id),
     created_at: Timestamp,
   },
@@ -26,8 +26,10 @@ export const departmentList = defineList(
 )
 
 export const DepartmentQuery = Type.Object({
-  tenant_id: Type.Optional(Id),
-  search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
+  tenant_id: Type.Optional(described(Id, 'Only departments of this tenant. For superadmins.')),
+  search: Type.Optional(
+    Type.String({ maxLength: 200, trim: true, description: 'A part of the name.' }),
+  ),
   ...departmentList.query,
 })
 export type DepartmentQuery = Static<typeof DepartmentQuery>
@@ -45,14 +47,19 @@ export const DepartmentChange = Type.Object({
 })
 export type DepartmentChange = Static<typeof DepartmentChange>
 
-export const DepartmentPath = Type.Object({ dept_id: Id })
+export const DepartmentPath = Type.Object({ dept_id: idOf('department', 12) })
 
 export const PublicDepartment = Type.Object(
-  { id: Id, name: Type.String() },
+  { id: Id, name: Type.String({ examples: ['Cardiology'] }) },
   { $id: 'PublicDepartment' },
 )
 export type PublicDepartment = Static<typeof PublicDepartment>
 
 export const SubdomainQuery = Type.Object({
-  subdomain: Type.String({ minLength: 1, maxLength: 63, trim: true }),
+  subdomain: Type.String({
+    minLength: 1,
+    maxLength: 63,
+    trim: true,
+    description: 'The subdomain of the tenant.',
+  }),
 })

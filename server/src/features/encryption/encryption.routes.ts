@@ -31,6 +31,7 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       },
       success: [200, Rotation],
       refusals: ['rotation_running', 'key_in_use'],
+      example: { body: {} },
       handle: ({ caller, body }) =>
         encryption.rotate(caller, body.new_key === undefined ? undefined : parseKey(body.new_key)),
     }),

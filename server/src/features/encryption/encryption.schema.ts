@@ -16,13 +16,18 @@ export type KeyOrder = Static<typeof KeyOrder>
 
 export const Rotation = Type.Object(
   {
-    rotation_id: Nullable(Type.String()),
-    status: OneOf(['idle', 'running', 'completed', 'failed']),
-    key_id: Nullable(Count, { description: 'the key-encryption key that it has brought' }),
-    records_total: Count,
-    records_done: Count,
+    rotation_id: Nullable(Type.String({ examples: ['7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b'] })),
+    status: OneOf(['idle', 'running', 'completed', 'failed'], { examples: ['running'] }),
+    key_id: Nullable(Count, {
+      examples: [2],
+      description: 'the key-encryption key that it has brought',
+    }),
+    records_total: { ...Count, examples: [21480] },
+    records_done: { ...Count, examples: [9100] },
     records_failed: Count,
-    reason: Nullable(Type.String(), { description: 'why it has failed' }),
+    reason: Nullable(Type.String(), {
+      description: 'why it has failed',
+    }),
     started_at: Nullable(Timestamp),
     finished_at: Nullable(Timestamp),
   },

@@ -11,6 +11,14 @@ import { availableTo } from './subscriptions/events.ts'
 
 const tag = 'Messenger'
 const SECRET_HEADER = 'x-telegram-bot-api-secret-token'
+const UPDATE_EXAMPLE = {
+  update_id: 1,
+  message: {
+    text: '/start',
+    chat: { id: 57, type: 'private' },
+    from: { id: 57, is_bot: false, first_name: 'Nora', username: 'nora_n' },
+  },
+}
 /** An update with the longest text there is takes about 20 KiB. */
 const UPDATE_LIMIT = 128 * 1024
 
@@ -39,6 +47,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       body: LinkOrder,
       refine: ({ body }, refuse) => refineCode(body.code, refuse),
       refusals: ['link_code_invalid', 'chat_linked', 'messenger_unconfigured', 'overloaded'],
+      example: { body: { code: 'ABCD-2345' } },
       handle: ({ caller, refined }) => linking.link(caller, refined),
     }),
     operation({
@@ -49,6 +58,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       summary: 'Unlink the chat',
       description: 'Unlinks the chat of the caller. Succeeds also if none is linked.',
       records: ['messenger.unlinked'],
+      example: { answer: { linked: false, username: null, events: [] } },
       handle: ({ caller }) => linking.unlink(caller),
     }),
     operation({
@@ -62,6 +72,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       records: ['messenger.subscribed'],
       body: Subscription,
       refine: ({ body, caller }, refuse) => refineEvents(body.events, caller, refuse),
+      example: { body: { events: ['auth.*', 'user.password_changed'] } },
       handle: ({ caller, body }) => linking.subscribe(caller, body.events),
     }),
     operation({
@@ -77,6 +88,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       headers: { [SECRET_HEADER]: 'proves that the messenger sends it' },
       body: RawBody,
       refusesInput: true,
+      example: { body: UPDATE_EXAMPLE },
       bodyLimit: UPDATE_LIMIT,
       success: [200, Type.Object({ received: Type.Boolean() })],
       refusals: ['wrong_secret', 'not_found', 'messenger_unconfigured'],

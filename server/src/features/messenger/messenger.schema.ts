@@ -3,19 +3,19 @@ import Type, { type Static } from 'typebox'
 import { Nullable, Timestamp } from '../../lib/shapes.ts'
 import { MAX_TYPED } from './linking/codes.ts'
 
-const Names = Type.Array(Type.String())
+const Names = Type.Array(Type.String({ examples: ['auth.login'] }))
 
 export const MessengerStatus = Type.Object(
   {
-    enabled: Type.Boolean({ description: 'whether the service has a bot' }),
-    linked: Type.Boolean(),
-    username: Nullable(Type.String(), {
+    enabled: Type.Boolean({ examples: [true], description: 'whether the service has a bot' }),
+    linked: Type.Boolean({ examples: [true] }),
+    username: Nullable(Type.String({ examples: ['nora_n'] }), {
       description: "the chat's; null where it has none, or does not open",
     }),
     linked_at: Nullable(Timestamp),
     events: Names,
     available_events: Names,
-    bot_username: Nullable(Type.String()),
+    bot_username: Nullable(Type.String({ examples: ['north_clinic_bot'] })),
   },
   { $id: 'MessengerStatus' },
 )

@@ -70,6 +70,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
         ),
       success: [200, PatientPage],
       refusals: ['role_required'],
+      example: { body: { search: 'Paula Patient', limit: 20, sort_by: 'id', sort_order: 'asc' } },
       handle: ({ caller, body, refined }) => search.list(caller, body, refined),
     }),
   ]
@@ -92,6 +93,17 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       checkReferences: ({ caller, body }, refuse) => records.checkReferences(caller, body, refuse),
       success: [201, CreatedPatient],
       refusals: ['clinical_fields', 'identifier_taken', 'overloaded'],
+      example: {
+        body: {
+          full_name: 'Paula Patient',
+          birth_date: '1984-03-09',
+          sex: 'female',
+          identifiers: [{ system: 'urn:north:chart', value: 'A-1042' }],
+          phone: '+49 30 5550123',
+          allergies: ['Penicillin'],
+          notes: 'Pacemaker since 2019',
+        },
+      },
       handle: ({ caller, body }) => records.create(caller, body),
     }),
     operation({
@@ -125,6 +137,10 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       checkReferences: ({ caller, body }, refuse) => records.checkReferences(caller, body, refuse),
       success: [200, Patient],
       refusals: ['not_found', 'clinical_fields', 'identifier_taken', 'overloaded'],
+      example: {
+        answer: { phone: '+49 30 5550199', version: 2 },
+        body: { phone: '+49 30 5550199', version: 1 },
+      },
       handle: ({ caller, path, body }) => records.update(caller, path.patient_id, body),
     }),
     operation({
@@ -177,6 +193,13 @@ function breakGlassOperation({ breakGlass }: PatientServices): AnyOperation {
     },
     success: [200, Patient],
     refusals: ['not_found', 'overloaded'],
+    example: {
+      body: {
+        patient_id: 9001,
+        purpose: 'emergency',
+        reason: 'Unconscious on arrival, allergies needed',
+      },
+    },
     handle: ({ caller, body }) => breakGlass(caller, body),
   })
 }

@@ -4,7 +4,9 @@ import { defineList, pageOf } from '../../lib/page.ts'
 import {
   CalendarDate,
   ContactAddress,
+  described,
   Id,
+  idOf,
   Name,
   Nullable,
   numberLine,
@@ -21,25 +23,42 @@ const SEPARATORS = '|\\uff5c'
 
 /** `system|value` says which is which by the first separator, so that no system may have one. */
 const Identifier = Type.Object({
-  system: numberLine(200, SEPARATORS, { description: 'without `|`; the value may have it' }),
-  value: numberLine(100),
+  system: numberLine(200, SEPARATORS, {
+    description: 'The issuer, without `|`.',
+    examples: ['urn:north:chart'],
+  }),
+  value: numberLine(100, '', { examples: ['A-1042'] }),
 })
-const Allergy = Type.String({ minLength: 1, maxLength: 200, trim: true })
+const Allergy = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  trim: true,
+  examples: ['Penicillin'],
+})
 
 /** What is sealed, but for what only clinicians and admins see. */
 const fields = {
-  full_name: Name,
-  birth_date: Nullable(CalendarDate),
-  sex: Nullable(OneOf(SEXES)),
+  full_name: { ...Name, examples: ['Paula Patient'] },
+  birth_date: Nullable(CalendarDate, { examples: ['1984-03-09'] }),
+  sex: Nullable(OneOf(SEXES, { examples: ['female'] })),
   identifiers: Type.Array(Identifier, { maxItems: MAX_IDENTIFIERS }),
-  phone: Nullable(numberLine(40)),
+  phone: Nullable(numberLine(40, '', { examples: ['+49 30 5550123'] })),
   email: Nullable(ContactAddress),
-  address: Nullable(Type.String({ minLength: 1, maxLength: 500, trim: true })),
+  address: Nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 500,
+      trim: true,
+      examples: ['12 Station Road, Northtown'],
+    }),
+  ),
 }
 
 const clinicalFields = {
   allergies: Type.Optional(Type.Array(Allergy, { maxItems: MAX_ALLERGIES })),
-  notes: Type.Optional(Nullable(Type.String({ maxLength: 20_000 }))),
+  notes: Type.Optional(
+    Nullable(Type.String({ maxLength: 20_000, examples: ['Pacemaker since 2019'] })),
+  ),
 }
 
 const place = {
@@ -68,7 +87,8 @@ export const CreatedPatient = Type.Object(
   {
     ...Patient.properties,
     possible_duplicates: Type.Array(Id, {
-      description: 'patients you see with the same name and birth date',
+      description: 'Visible patients with the same name and birth date.',
+      examples: [[]],
     }),
   },
   { $id: 'CreatedPatient' },
@@ -98,9 +118,9 @@ export const patientList = defineList(
 )
 
 export const PatientQuery = Type.Object({
-  department_id: Type.Optional(Id),
-  attending_doctor_id: Type.Optional(Id),
-  birth_date: Type.Optional(CalendarDate),
+  department_id: Type.Optional(described(Id, 'Only patients of this department.')),
+  attending_doctor_id: Type.Optional(described(Id, 'Only patients of this doctor.')),
+  birth_date: Type.Optional(described(CalendarDate, 'Only patients born on this day.')),
   search: Type.Optional(
     Type.String({
       maxLength: 301,
@@ -136,7 +156,7 @@ export const PatientChange = Type.Object({
 })
 export type PatientChange = Static<typeof PatientChange>
 
-export const PatientPath = Type.Object({ patient_id: Id })
+export const PatientPath = Type.Object({ patient_id: idOf('patient', 9001) })
 
 export const BreakGlass = Type.Object({
   patient_id: Type.Optional(Id),

@@ -31,6 +31,25 @@ const MAX_UNPROVEN_BYTES = 16 * 1024
 
 const RECEIVED = { received: true } as const
 
+const CARDNET_EXAMPLE = {
+  id: 'evt_5Yh2',
+  type: 'payment.created',
+  created: 1_790_000_000,
+  data: {
+    object: {
+      id: 'pay_4f2b',
+      status: 'created',
+      amount: 10_000,
+      currency: 'EUR',
+      metadata: { tenant_id: 3 },
+    },
+  },
+}
+const PAYGATE_EXAMPLE = {
+  event: 'payment.succeeded',
+  object: { id: 'pay_4f2b', status: 'succeeded' },
+}
+
 export interface PaymentServices {
   arrivals: Pick<Arrivals, 'take'>
   cardnet: PaymentProvider
@@ -62,6 +81,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
         'Called by cardnet. Stores the notification before it responds and applies it afterwards. A repeated notification is stored once.',
 
       refusesInput: true,
+      example: { body: CARDNET_EXAMPLE },
       headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
       refusals: ['invalid_signature', 'notification_unreadable', 'inbox_full'],
       async handle({ body, headers }) {
@@ -79,6 +99,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
         'Called by paygate. Stores the notification before it responds and applies it afterwards, once the provider has confirmed it. A repeated notification is stored once.',
 
       onlyFrom: () => paygate.networks,
+      example: { body: PAYGATE_EXAMPLE },
       refusals: ['notification_unreadable', 'inbox_full'],
       async handle({ body }) {
         await arrivals.take(paygate.judge(bounded(paygate, body), []))
@@ -199,6 +220,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       access: superadmins,
       body: Discard,
       success: [200, Discarded],
+      example: { body: { provider: 'paygate' } },
       handle: ({ caller, body }) => records.discard(caller, body),
     }),
   ]

@@ -1,7 +1,7 @@
 /** Payments and their notifications on the wire. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
-import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { described, Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { PROVIDERS, REASONS, type Reason } from './payment-facts.ts'
 import { NOTIFICATION_STATES } from './payments.table.ts'
 import { STATUSES } from './states.ts'
@@ -19,12 +19,15 @@ const PAYMENT = {
   id: Id,
   tenant_id: Id,
   provider: OneOf(PROVIDERS),
-  provider_payment_id: Type.String(),
-  status: OneOf(STATUSES),
-  amount: MinorUnits,
+  provider_payment_id: Type.String({ examples: ['pay_4f2b'] }),
+  status: OneOf(STATUSES, { examples: ['succeeded'] }),
+  amount: { ...MinorUnits, examples: [10_000] },
   amount_refunded: MinorUnits,
-  currency: Type.String({ description: 'ISO 4217' }),
-  currency_exponent: Type.Integer({ description: 'digits of the currency behind its mark' }),
+  currency: Type.String({ examples: ['EUR'], description: 'ISO 4217' }),
+  currency_exponent: Type.Integer({
+    examples: [2],
+    description: 'digits of the currency behind its mark',
+  }),
   test: Type.Boolean({
     description: "true for a payment of the provider's test mode, in which no money moves",
   }),
@@ -38,18 +41,22 @@ export type Payment = Static<typeof Payment>
 const NOTIFICATION = {
   id: Id,
   provider: OneOf(PROVIDERS),
-  event_key: Type.String({ description: 'names the event: the same for every repeat of it' }),
-  type: Type.String(),
-  provider_payment_id: Nullable(Type.String()),
+  event_key: Type.String({
+    examples: ['evt_5Yh2'],
+    description: 'names the event: the same for every repeat of it',
+  }),
+  type: Type.String({ examples: ['payment.succeeded'] }),
+  provider_payment_id: Nullable(Type.String({ examples: ['pay_4f2b'] })),
   payment_id: Nullable(Id),
   tenant_id: Nullable(Id),
   state: OneOf(NOTIFICATION_STATES, {
+    examples: ['applied'],
     description:
       'received: it waits; superseded: it said nothing newer; unverified: nobody has proven it',
   }),
   reason: Nullable(OneOf(Object.keys(REASONS) as Reason[])),
-  attempts: Type.Integer(),
-  times_received: Type.Integer(),
+  attempts: Type.Integer({ examples: [1] }),
+  times_received: Type.Integer({ examples: [1] }),
   received_at: Timestamp,
   processed_at: Nullable(Timestamp),
   next_attempt_at: Nullable(Timestamp),
@@ -59,7 +66,13 @@ export const PaymentNotification = Type.Object(NOTIFICATION, { $id: 'PaymentNoti
 export type PaymentNotification = Static<typeof PaymentNotification>
 
 export const NotificationWithBody = Type.Object(
-  { ...NOTIFICATION, body: Type.String({ description: 'as it was sent' }) },
+  {
+    ...NOTIFICATION,
+    body: Type.String({
+      examples: ['{"id":"evt_5Yh2","type":"payment.succeeded"}'],
+      description: 'as it was sent',
+    }),
+  },
   { $id: 'PaymentNotificationWithBody' },
 )
 export type NotificationWithBody = Static<typeof NotificationWithBody>
@@ -69,7 +82,7 @@ export const Discard = Type.Object({ provider: Type.Optional(OneOf(PROVIDERS)) }
 export type Discard = Static<typeof Discard>
 
 export const Discarded = Type.Object(
-  { discarded: Type.Integer({ description: 'notifications that were deleted' }) },
+  { discarded: Type.Integer({ examples: [12], description: 'notifications that were deleted' }) },
   { $id: 'Discarded' },
 )
 export type Discarded = Static<typeof Discarded>
@@ -98,11 +111,13 @@ export const paymentList = defineList(
 )
 
 export const PaymentQuery = Type.Object({
-  tenant_id: Type.Optional(Id),
-  provider: Type.Optional(OneOf(PROVIDERS)),
-  status: Type.Optional(OneOf(STATUSES)),
-  currency: Type.Optional(Type.String({ maxLength: 3 })),
-  provider_payment_id: Type.Optional(Type.String({ maxLength: 255 })),
+  tenant_id: Type.Optional(described(Id, 'Only payments of this tenant. For superadmins.')),
+  provider: Type.Optional(OneOf(PROVIDERS, { description: 'Only this provider.' })),
+  status: Type.Optional(OneOf(STATUSES, { description: 'Only payments of this status.' })),
+  currency: Type.Optional(Type.String({ maxLength: 3, description: 'An ISO 4217 code.' })),
+  provider_payment_id: Type.Optional(
+    Type.String({ maxLength: 255, description: 'The id of the payment at the provider.' }),
+  ),
   from_date: Type.Optional(DateOrTime),
   to_date: Type.Optional(DateOrTime),
   ...paymentList.query,
@@ -116,14 +131,20 @@ export const notificationList = defineList(
 )
 
 export const NotificationQuery = Type.Object({
-  provider: Type.Optional(OneOf(PROVIDERS)),
-  state: Type.Optional(OneOf(NOTIFICATION_STATES)),
-  reason: Type.Optional(OneOf(Object.keys(REASONS) as Reason[])),
+  provider: Type.Optional(OneOf(PROVIDERS, { description: 'Only this provider.' })),
+  state: Type.Optional(
+    OneOf(NOTIFICATION_STATES, { description: 'Only notifications of this state.' }),
+  ),
+  reason: Type.Optional(
+    OneOf(Object.keys(REASONS) as Reason[], {
+      description: 'Only notifications that failed or wait for this reason.',
+    }),
+  ),
   from_date: Type.Optional(DateOrTime),
   to_date: Type.Optional(DateOrTime),
   ...notificationList.query,
 })
 export type NotificationQuery = Static<typeof NotificationQuery>
 
-export const PaymentPath = Type.Object({ payment_id: Id })
-export const NotificationPath = Type.Object({ notification_id: Id })
+export const PaymentPath = Type.Object({ payment_id: idOf('payment', 81) })
+export const NotificationPath = Type.Object({ notification_id: idOf('notification', 204) })

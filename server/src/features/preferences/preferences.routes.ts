@@ -28,6 +28,7 @@ export function preferenceOperations(preferences: PreferencesService): AnyOperat
         'Replaces the theme, the settings or both. Fields that are left out keep their value.',
       records: ['preferences.updated'],
       body: PreferencesChange,
+      example: { body: { theme: 'light', settings: { rows: 50 } } },
       handle: ({ caller, body }) => preferences.update(caller, body),
     }),
     operation({
@@ -39,6 +40,7 @@ export function preferenceOperations(preferences: PreferencesService): AnyOperat
       description: 'Sets the theme and keeps the other preferences.',
       records: ['preferences.updated'],
       body: ThemeChange,
+      example: { answer: { theme: 'dark' }, body: { theme: 'dark' } },
       handle: ({ caller, body }) => preferences.update(caller, body),
     }),
   ]

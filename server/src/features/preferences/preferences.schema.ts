@@ -5,7 +5,11 @@ import { FreeForm, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 const Theme = OneOf(['light', 'dark', 'system'])
 
 export const Preferences = Type.Object(
-  { theme: Theme, settings: FreeForm, updated_at: Nullable(Timestamp) },
+  {
+    theme: Theme,
+    settings: { ...FreeForm, examples: [{ rows: 50 }] },
+    updated_at: Nullable(Timestamp),
+  },
   { $id: 'Preferences' },
 )
 export type Preferences = Static<typeof Preferences>

@@ -1,7 +1,7 @@
 /** Fixes on the wire. */
 import Type, { type Static } from 'typebox'
 import { pageOf } from '../../lib/page.ts'
-import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import type { Evidence } from '../../platform/fix.ts'
 import { SEVERITIES, STATUSES } from './self-healing.table.ts'
 
@@ -23,7 +23,7 @@ export const Result = Type.Object(
 export const FixFinding = Type.Object(
   {
     tenant_id: Nullable(Id, { description: "null for the platform's" }),
-    subject: Type.String(),
+    subject: Type.String({ examples: ['department 12'] }),
     measured: Measure,
     expected: Measure,
     since: Timestamp,
@@ -35,15 +35,23 @@ export type FixFinding = Static<typeof FixFinding>
 export const Fix = Type.Object(
   {
     id: Id,
-    key: Type.String(),
-    title: Type.String(),
-    description: Type.String(),
-    plan: Type.String({ description: 'what a repair does; without one, what to do instead' }),
-    runbook: Nullable(Type.String()),
+    key: Type.String({ examples: ['departments.head'] }),
+    title: Type.String({ examples: ['Department without an active head doctor'] }),
+    description: Type.String({
+      examples: ['The head doctor of a department is blocked or no longer a doctor.'],
+    }),
+    plan: Type.String({
+      examples: ['Removes the head doctor from the department.'],
+      description: 'what a repair does; without one, what to do instead',
+    }),
+    runbook: Nullable(Type.String({ examples: ['docs/runbooks/departments-head.md'] })),
     severity: OneOf(SEVERITIES),
     status: OneOf(STATUSES),
     automatic: Type.Boolean(),
-    repairable: Type.Boolean({ description: 'false where people have to decide' }),
+    repairable: Type.Boolean({
+      examples: [true],
+      description: 'false where people have to decide',
+    }),
     reason: Nullable(
       Type.String({ description: 'why it waits although it is automatic, or why it has failed' }),
     ),
@@ -62,7 +70,7 @@ export type Fix = Static<typeof Fix>
 export const FixPage = pageOf(Fix)
 export type FixPage = Static<typeof FixPage>
 
-export const FixPath = Type.Object({ fix_id: Id })
+export const FixPath = Type.Object({ fix_id: idOf('fix', 4) })
 
 export const SeedQuery = Type.Object({
   overwrite: Type.Boolean({

@@ -43,6 +43,13 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [201, Tenant],
       refusals: ['subdomain_taken'],
+      example: {
+        body: {
+          name: 'North Clinic',
+          subdomain: 'north',
+          settings: { registration: 'approval', require_totp: ['admin'] },
+        },
+      },
       handle: ({ caller, body }) => tenants.create(caller, body),
     }),
     operation({
@@ -74,6 +81,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
       success: [200, Tenant],
       refusals: ['not_found', 'superadmin_required', 'tenant_protected', 'last_superadmin'],
+      example: { answer: { name: 'North Clinic Group' }, body: { name: 'North Clinic Group' } },
       handle: ({ caller, path, body }) => tenants.update(caller, path.tenant_id, body),
     }),
     operation({

@@ -3,16 +3,16 @@ import Type, { type Static } from 'typebox'
 import { patterned } from '../../lib/patterns.ts'
 import type { Refuse } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
-import { FreeForm, Id, Name, Timestamp } from '../../lib/shapes.ts'
+import { FreeForm, Id, idOf, Name, Timestamp } from '../../lib/shapes.ts'
 import { misspelt } from '../../lib/spelling.ts'
 
 export const Tenant = Type.Object(
   {
     id: Id,
-    name: Type.String(),
-    subdomain: Type.String(),
-    settings: FreeForm,
-    is_active: Type.Boolean(),
+    name: Type.String({ examples: ['North Clinic'] }),
+    subdomain: Type.String({ examples: ['north'] }),
+    settings: { ...FreeForm, examples: [{ registration: 'approval' }] },
+    is_active: Type.Boolean({ examples: [true] }),
     created_at: Timestamp,
   },
   { $id: 'Tenant' },
@@ -74,10 +74,14 @@ export const TenantChange = Type.Object({
 })
 export type TenantChange = Static<typeof TenantChange>
 
-export const TenantPath = Type.Object({ tenant_id: Id })
+export const TenantPath = Type.Object({ tenant_id: idOf('tenant', 3) })
 
 export const PublicTenant = Type.Object(
-  { id: Id, name: Type.String(), subdomain: Type.String() },
+  {
+    id: Id,
+    name: Type.String({ examples: ['North Clinic'] }),
+    subdomain: Type.String({ examples: ['north'] }),
+  },
   { $id: 'PublicTenant' },
 )
 export type PublicTenant = Static<typeof PublicTenant>

@@ -66,6 +66,15 @@ export function userOperations(users: Users): AnyOperation[] {
           : users.checkReferences(caller, body, refuse),
       success: [201, User],
       refusals: ['other_tenant', 'superadmin_required', 'not_found', 'email_taken', 'overloaded'],
+      example: {
+        answer: { email_verified: false },
+        body: {
+          email: 'nora.nurse@north.example',
+          full_name: 'Nora Nurse',
+          role: 'nurse',
+          department_id: 12,
+        },
+      },
       handle: ({ caller, body }) => users.create(caller, body),
     }),
     operation({
@@ -96,6 +105,10 @@ export function userOperations(users: Users): AnyOperation[] {
           : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, User],
       refusals: ['not_found', 'superadmin_required', 'email_taken'],
+      example: {
+        answer: { full_name: 'Nora Nightingale', can_see_all_patients: true },
+        body: { full_name: 'Nora Nightingale', can_see_all_patients: true },
+      },
       handle: ({ caller, path, body }) => users.update(caller, path.user_id, body),
     }),
     operation({
@@ -123,6 +136,7 @@ export function userOperations(users: Users): AnyOperation[] {
       records: ['user.blocked'],
       success: [200, User],
       refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
+      example: { answer: { is_active: false, status: 'blocked' } },
       handle: ({ caller, path }) => users.block(caller, path.user_id),
     }),
     operation({
@@ -168,6 +182,10 @@ export function userOperations(users: Users): AnyOperation[] {
           : users.checkReferences(caller, { ...path, ...body }, refuse),
       success: [200, Done],
       refusals: ['not_found', 'superadmin_required', 'own_account', 'overloaded'],
+      example: {
+        answer: { detail: "The password was changed and the user's sessions were ended" },
+        body: { password: 'a-Fine-Secret-3', must_change_password: true },
+      },
       handle: async ({ caller, path, body }) => {
         await users.resetPassword(caller, path.user_id, body)
         return { detail: "The password was changed and the user's sessions were ended" }
@@ -185,6 +203,7 @@ export function userOperations(users: Users): AnyOperation[] {
       body: RoleChange,
       success: [200, User],
       refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
+      example: { answer: { role: 'receptionist' }, body: { role: 'receptionist' } },
       handle: ({ caller, path, body }) => users.changeRole(caller, path.user_id, body.role),
     }),
     operation({
@@ -209,6 +228,7 @@ export function userOperations(users: Users): AnyOperation[] {
       },
       success: [200, Done],
       refusals: ['wrong_password', 'conflict', 'overloaded'],
+      example: { body: { current_password: 'a-Fine-Secret-3', new_password: 'another-Secret-4' } },
       handle: async ({ caller, body }) => {
         await users.changeOwnPassword(caller, body)
         return { detail: 'The password was changed; sign in again' }

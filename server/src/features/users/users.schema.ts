@@ -4,8 +4,10 @@ import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { ROLES } from '../../lib/roles.ts'
 import {
+  described,
   EmailAddress,
   Id,
+  idOf,
   Name,
   NewPassword,
   Nullable,
@@ -16,15 +18,15 @@ import { STATUSES } from './users.status.ts'
 
 const fields = {
   id: Id,
-  email: Type.String(),
-  full_name: Type.String(),
-  role: OneOf(ROLES),
+  email: Type.String({ examples: ['nora.nurse@north.example'] }),
+  full_name: Type.String({ examples: ['Nora Nurse'] }),
+  role: OneOf(ROLES, { examples: ['nurse'] }),
   tenant_id: Id,
   department_id: Nullable(Id),
   can_see_all_patients: Type.Boolean(),
-  is_active: Type.Boolean(),
+  is_active: Type.Boolean({ examples: [true] }),
   status: OneOf(STATUSES, { description: 'pending: registered and waiting for approval' }),
-  email_verified: Type.Boolean(),
+  email_verified: Type.Boolean({ examples: [true] }),
   totp_enabled: Type.Boolean(),
   must_change_password: Type.Boolean(),
   created_at: Timestamp,
@@ -43,7 +45,7 @@ export type User = Static<typeof User>
 
 /** The profile view: what a user sees of themselves. */
 export const Profile = Type.Object(
-  { ...fields, department_name: Nullable(Type.String()) },
+  { ...fields, department_name: Nullable(Type.String({ examples: ['Cardiology'] })) },
   { $id: 'Profile' },
 )
 export type Profile = Static<typeof Profile>
@@ -58,14 +60,24 @@ export const userList = defineList(
 )
 
 export const UserQuery = Type.Object({
-  tenant_id: Type.Optional(Id),
-  search: Type.Optional(Type.String({ maxLength: 200, trim: true })),
-  role: Type.Optional(OneOf(ROLES)),
-  is_active: Type.Optional(Type.Boolean()),
-  status: Type.Optional(OneOf(STATUSES)),
-  department_id: Type.Optional(Id),
-  email_verified: Type.Optional(Type.Boolean()),
-  totp_enabled: Type.Optional(Type.Boolean()),
+  tenant_id: Type.Optional(described(Id, 'Only users of this tenant. For superadmins.')),
+  search: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      trim: true,
+      description: 'A part of the name or of the e-mail address.',
+    }),
+  ),
+  role: Type.Optional(OneOf(ROLES, { description: 'Only users of this role.' })),
+  is_active: Type.Optional(
+    Type.Boolean({ description: 'true: users who can sign in; false: blocked and pending users.' }),
+  ),
+  status: Type.Optional(OneOf(STATUSES, { description: 'Only users of this status.' })),
+  department_id: Type.Optional(described(Id, 'Only users of this department.')),
+  email_verified: Type.Optional(
+    Type.Boolean({ description: 'Whether the e-mail address is confirmed.' }),
+  ),
+  totp_enabled: Type.Optional(Type.Boolean({ description: 'Whether a second factor is enabled.' })),
   ...userList.query,
 })
 export type UserQuery = Static<typeof UserQuery>
@@ -107,6 +119,8 @@ export const OwnPasswordChange = Type.Object({
 })
 export type OwnPasswordChange = Static<typeof OwnPasswordChange>
 
-export const UserPath = Type.Object({ user_id: Id })
+export const UserPath = Type.Object({ user_id: idOf('user', 57) })
 
-export const Done = Type.Object({ detail: Type.String() })
+export const Done = Type.Object({
+  detail: Type.String({ examples: ['The password was changed; sign in again'] }),
+})

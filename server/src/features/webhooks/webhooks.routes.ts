@@ -80,6 +80,12 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [201, RegisteredWebhook],
       refusals: ['too_many_webhooks'],
+      example: {
+        body: {
+          url: 'https://ehr.north.example/wardkeep',
+          events: ['user.*', 'payment.succeeded'],
+        },
+      },
       handle: ({ caller, body, refined }) =>
         registrations.register(caller, { ...body, ...refined }),
     }),
@@ -98,6 +104,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       refine: ({ body }, refuse) => registrations.refine(body, refuse),
       success: [200, Webhook],
       refusals: ['not_found'],
+      example: { answer: { events: ['*'] }, body: { events: ['*'] } },
       handle: ({ caller, path, body, refined }) =>
         registrations.update(caller, path.webhook_id, { ...body, ...refined }),
     }),
@@ -198,6 +205,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       refine: ({ body }, refuse) => replays.spanOf(body, refuse),
       success: [202, Replay],
       refusals: ['not_found', 'replay_running'],
+      example: { body: { since: '2026-11-21' } },
       handle: ({ caller, path, refined }) => replays.replay(caller, path.webhook_id, refined),
     }),
     operation({

@@ -1,7 +1,7 @@
 /** Webhooks and their deliveries on the wire. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
-import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { SUBSCRIBABLE } from './events/subscription.ts'
 import { ATTEMPT_ERRORS } from './sending/attempt.ts'
 
@@ -10,9 +10,9 @@ export const MAX_URL_LENGTH = 2048
 const WEBHOOK = {
   id: Id,
   tenant_id: Id,
-  url: Type.String(),
-  events: Type.Array(Type.String()),
-  is_active: Type.Boolean(),
+  url: Type.String({ examples: ['https://ehr.north.example/wardkeep'] }),
+  events: Type.Array(Type.String({ examples: ['user.*'] })),
+  is_active: Type.Boolean({ examples: [true] }),
   created_at: Timestamp,
   disabled_reason: Nullable(
     OneOf(['admin', 'failing', 'gone'], {
@@ -29,7 +29,10 @@ export const RegisteredWebhook = Type.Object(
   {
     ...WEBHOOK,
     secret: Type.Optional(
-      Type.String({ description: 'where the service has made it; shown this once' }),
+      Type.String({
+        examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+        description: 'where the service has made it; shown this once',
+      }),
     ),
   },
   { $id: 'RegisteredWebhook' },
@@ -63,15 +66,17 @@ export const WebhookChange = Type.Object({
 })
 export type WebhookChange = Static<typeof WebhookChange>
 
-export const WebhookPath = Type.Object({ webhook_id: Id })
+const WebhookId = idOf('webhook', 5)
+export const WebhookPath = Type.Object({ webhook_id: WebhookId })
 
 export const EventDescription = Type.Object(
   {
-    name: Type.String(),
-    description: Type.String(),
+    name: Type.String({ examples: ['user.created'] }),
+    description: Type.String({ examples: ['A user was created'] }),
     example: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
+      examples: [{ type: 'user.created', tenant_id: 3, data: { entry_id: 1001 } }],
       description: 'the whole body of a message',
     }),
   },
@@ -84,17 +89,19 @@ export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted'
 const ShownError = Nullable(
   OneOf(SHOWN_ERRORS, { description: 'a code for programs; null when it was delivered' }),
 )
-const Detail = Nullable(Type.String({ description: 'the error as a sentence' }))
+const Detail = Nullable(Type.String({ description: 'The error as a sentence.' }))
 
 export const TestResult = Type.Object(
   {
-    delivered: Type.Boolean(),
-    status_code: Nullable(Type.Integer()),
-    duration_ms: Type.Integer(),
+    delivered: Type.Boolean({ examples: [true] }),
+    status_code: Nullable(Type.Integer({ examples: [200] })),
+    duration_ms: Type.Integer({ examples: [41] }),
     error: ShownError,
     detail: Detail,
-    response_body: Nullable(Type.String({ description: 'its first 1 KiB' })),
-    message_id: Type.String(),
+    response_body: Nullable(
+      Type.String({ description: 'The first 1 KiB of the response.', examples: ['ok'] }),
+    ),
+    message_id: Type.String({ examples: ['msg_mhjt3e80_rt'] }),
   },
   { $id: 'WebhookTestResult' },
 )
@@ -102,14 +109,14 @@ export type TestResult = Static<typeof TestResult>
 
 const Attempt = Type.Object(
   {
-    number: Type.Integer(),
+    number: Type.Integer({ examples: [1] }),
     started_at: Timestamp,
-    duration_ms: Type.Integer(),
-    status_code: Nullable(Type.Integer()),
+    duration_ms: Type.Integer({ examples: [41] }),
+    status_code: Nullable(Type.Integer({ examples: [200] })),
     error: ShownError,
     detail: Detail,
-    address: Nullable(Type.String()),
-    response_body: Nullable(Type.String()),
+    address: Nullable(Type.String({ examples: ['198.51.100.20'] })),
+    response_body: Nullable(Type.String({ examples: ['ok'] })),
   },
   { $id: 'WebhookAttempt' },
 )
@@ -121,12 +128,13 @@ export const Delivery = Type.Object(
   {
     id: Id,
     webhook_id: Id,
-    message_id: Type.String(),
-    event: Type.String(),
+    message_id: Type.String({ examples: ['msg_mhjt3e80_rt'] }),
+    event: Type.String({ examples: ['user.created'] }),
     status: OneOf(STATUSES, {
+      examples: ['delivered'],
       description: 'held: it waits until the webhook is active again; failed: it was given up',
     }),
-    attempts_count: Type.Integer({ description: 'in all' }),
+    attempts_count: Type.Integer({ examples: [1], description: 'in all' }),
     attempts: Type.Array(Attempt, { description: 'the latest 20 at most, the earliest first' }),
     next_attempt_at: Nullable(Timestamp),
     created_at: Timestamp,
@@ -143,7 +151,7 @@ export const deliveryList = (webhookId?: number) =>
   defineList(`deliveries/${webhookId}`, { id: 'integer' }, { sort_by: 'id', sort_order: 'desc' })
 
 export const DeliveryQuery = Type.Object({
-  status: Type.Optional(OneOf(STATUSES)),
+  status: Type.Optional(OneOf(STATUSES, { description: 'Only deliveries of this status.' })),
   message_id: Type.Optional(
     Type.String({ maxLength: 64, description: 'the `webhook-id` that a receiver was sent' }),
   ),
@@ -151,7 +159,10 @@ export const DeliveryQuery = Type.Object({
 })
 export type DeliveryQuery = Static<typeof DeliveryQuery>
 
-export const DeliveryPath = Type.Object({ webhook_id: Id, delivery_id: Id })
+export const DeliveryPath = Type.Object({
+  webhook_id: WebhookId,
+  delivery_id: idOf('delivery', 611),
+})
 
 export const ReplayOrder = Type.Object({
   since: Type.String({
@@ -174,12 +185,16 @@ export const Replay = Type.Object(
     since: Timestamp,
     until: Timestamp,
     state: OneOf(['running', 'completed', 'cancelled', 'failed'], {
+      examples: ['running'],
       description: 'running: its events are being queued; completed: all of them are',
     }),
-    found: Type.Integer({ description: 'events so far that the webhook wants' }),
-    waiting: Type.Integer({ description: 'of those it has queued, not delivered yet' }),
-    delivered: Type.Integer(),
-    failed: Type.Integer({ description: 'given up' }),
+    found: Type.Integer({ examples: [40], description: 'events so far that the webhook wants' }),
+    waiting: Type.Integer({
+      examples: [2],
+      description: 'of those it has queued, not delivered yet',
+    }),
+    delivered: Type.Integer({ examples: [38] }),
+    failed: Type.Integer({ examples: [0], description: 'given up' }),
     created_at: Timestamp,
     finished_at: Nullable(Timestamp),
   },
@@ -187,4 +202,4 @@ export const Replay = Type.Object(
 )
 export type Replay = Static<typeof Replay>
 
-export const ReplayPath = Type.Object({ webhook_id: Id, replay_id: Id })
+export const ReplayPath = Type.Object({ webhook_id: WebhookId, replay_id: idOf('replay', 2) })

@@ -49,6 +49,12 @@ export interface Given<C, P, Q, B> {
   host: string
 }
 
+/** An example of a request body, and the fields of the answer that differ from those of its schema. */
+interface Example<B, R> {
+  body?: Infer<B> extends Buffer ? object : Infer<B>
+  answer?: Partial<Answer<R>>
+}
+
 export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** With `{name}` for path parameters, as the specification writes them. */
@@ -62,6 +68,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   /** The actions that it can record in the journal. */
   records?: readonly Action[]
   tag: Tag
+  /** An example of the call, in place of the ids and secrets of a real one. */
+  example?: Example<B, R>
   access: Access<C>
   /**
    * The networks that it may be called from, asked before a byte of the body is read; undefined for all.

@@ -37,7 +37,13 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     body: RawBody,
     bodyLimit: MOST,
     limit: 'notifications',
-    success: [200, Type.Object({ bytes: Type.String(), headers: Type.Any() })],
+    success: [
+      200,
+      Type.Object({
+        bytes: Type.String({ examples: ['x'] }),
+        headers: Type.Any({ examples: [{}] }),
+      }),
+    ],
     handle: ({ body, headers }) => ({ bytes: body.toString('hex'), headers }),
   })
   const other = operation({

@@ -21,6 +21,12 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       records: ['auth.verification_sent'],
       body: LinkRequest,
       success: [202, Message],
+      example: {
+        answer: {
+          detail: 'If there is such an account that is not confirmed yet, a link is on its way',
+        },
+        body: { email: 'nils.new@north.example', subdomain: 'north' },
+      },
       handle: async ({ body, host, origin }) => {
         await recovery.requestLink({
           purpose: 'verify_email',
@@ -48,6 +54,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       bodyOptional: true,
       success: [200, Message],
       refusals: ['link_expired', 'wrong_password', 'overloaded'],
+      example: { answer: { email_verified: true }, body: { password: 'a-Fine-Secret-3' } },
       handle: async ({ query, body, origin }) => {
         await recovery.verifyEmail(query.token, body.password ?? undefined, origin)
         return message('The address is confirmed', true)
@@ -64,6 +71,10 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       records: ['auth.reset_requested'],
       body: LinkRequest,
       success: [202, Message],
+      example: {
+        answer: { detail: 'If there is such an account, a link is on its way' },
+        body: { email: 'nils.new@north.example', subdomain: 'north' },
+      },
       handle: async ({ body, host, origin }) => {
         await recovery.requestLink({
           purpose: 'reset_password',
@@ -92,6 +103,10 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       refine: ({ body }, refuse) => refuse(['body', 'new_password'], weaknessOf(body.new_password)),
       success: [200, Message],
       refusals: ['link_expired', 'overloaded'],
+      example: {
+        answer: { detail: 'The password was changed; sign in with it', email_verified: true },
+        body: { token: 'MQ.3kTh9Zr0qv1uXn8wYb2cDd', new_password: 'another-Secret-4' },
+      },
       handle: async ({ body, origin }) => {
         await recovery.resetPassword(body.token, body.new_password, origin)
         return message('The password was changed; sign in with it', true)

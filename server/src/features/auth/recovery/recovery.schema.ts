@@ -9,7 +9,7 @@ export const LinkRequest = Type.Object({
 })
 
 export const TokenQuery = Type.Object({
-  token: Type.String({ minLength: 1, maxLength: 500 }),
+  token: Type.String({ minLength: 1, maxLength: 500, description: 'The token of the link.' }),
 })
 
 export const Confirmation = Type.Object({

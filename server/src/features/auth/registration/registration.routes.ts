@@ -34,6 +34,22 @@ export function registrationOperations(registrations: Registrations): AnyOperati
         'email_taken',
         'overloaded',
       ],
+      example: {
+        answer: {
+          email: 'nils.new@north.example',
+          full_name: 'Nils New',
+          status: 'pending',
+          is_active: false,
+          email_verified: false,
+        },
+        body: {
+          email: 'nils.new@north.example',
+          password: 'a-Fine-Secret-3',
+          full_name: 'Nils New',
+          role: 'nurse',
+          subdomain: 'north',
+        },
+      },
       handle: ({ body, host, origin }) => registrations.register(body, host, origin),
     }),
   ]

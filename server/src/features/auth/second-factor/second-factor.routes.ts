@@ -29,6 +29,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       bodyOptional: true,
       success: [200, TotpSetup],
       refusals: ['wrong_password', 'totp_enabled', 'overloaded'],
+      example: { body: { password: 'a-Fine-Secret-3' } },
       handle: ({ caller, body }) => secondFactor.setUp(caller, body.password ?? undefined),
     }),
     operation({
@@ -44,6 +45,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       body: TotpCode,
       success: [200, RecoveryCodes],
       refusals: ['wrong_code', 'totp_not_set_up', 'totp_enabled', 'overloaded'],
+      example: { body: { code: '287082' } },
       handle: async ({ caller, body }) => ({
         recovery_codes: await secondFactor.enable(caller, body.code),
       }),
@@ -60,6 +62,10 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       body: PasswordProof,
       success: [200, Message],
       refusals: ['wrong_password', 'totp_demanded', 'overloaded'],
+      example: {
+        answer: { detail: 'The second factor is no longer asked for; sign in again' },
+        body: { password: 'a-Fine-Secret-3' },
+      },
       handle: async ({ caller, body }) => {
         await secondFactor.disable(caller, body.password)
         return message('The second factor is no longer asked for; sign in again')

@@ -5,9 +5,19 @@ import { Password } from '../auth.schema.ts'
 
 export const TotpSetup = Type.Object(
   {
-    secret: Type.String({ description: 'base32, for typing in by hand' }),
-    otpauth_url: Type.String(),
-    qr_svg: Type.String({ description: 'the URL as a QR code, an SVG image' }),
+    secret: Type.String({
+      examples: ['JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'],
+      description: 'base32, for typing in by hand',
+    }),
+    otpauth_url: Type.String({
+      examples: [
+        'otpauth://totp/North%20Clinic:nora.nurse@north.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=North%20Clinic',
+      ],
+    }),
+    qr_svg: Type.String({
+      examples: ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 41 41"/>'],
+      description: 'the URL as a QR code, an SVG image',
+    }),
   },
   { $id: 'TotpSetup' },
 )
@@ -26,7 +36,9 @@ export const TotpCode = Type.Object({
 })
 
 export const RecoveryCodes = Type.Object({
-  recovery_codes: Type.Array(Type.String(), { description: 'shown this once; each is good once' }),
+  recovery_codes: Type.Array(Type.String({ examples: ['4F7K-9QWD-2MXP'] }), {
+    description: 'shown this once; each is good once',
+  }),
 })
 
 export const PasswordProof = Type.Object({ password: Password })

@@ -29,6 +29,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       body: RefreshRequest,
       success: [200, TokenResponse],
       refusals: ['invalid_refresh_token'],
+      example: { body: { refresh_token: 'MQ.3kTh9Zr0qv1uXn8wYb2cDd' } },
       handle: ({ body, origin }) => sessions.refresh(body.refresh_token, origin),
     }),
     operation({
@@ -46,6 +47,10 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       body: LogoutRequest,
       bodyOptional: true,
       success: [200, Message],
+      example: {
+        answer: { detail: 'Signed out', email_verified: null },
+        body: { all_devices: false },
+      },
       handle: async ({ caller, body }) => {
         await sessions.logout(caller, body)
         return message(body.all_devices ? 'Signed out everywhere' : 'Signed out')
@@ -78,6 +83,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       params: SessionPath,
       success: [200, Message],
       refusals: ['not_found'],
+      example: { answer: { detail: 'The session was ended', email_verified: null } },
       handle: async ({ caller, path }) => {
         await sessions.revoke(caller, path.jti)
         return message('The session was ended')

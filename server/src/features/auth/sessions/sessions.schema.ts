@@ -15,14 +15,17 @@ export type LogoutRequest = Static<typeof LogoutRequest>
 
 export const TokenResponse = Type.Object(
   {
-    access_token: Type.String(),
-    refresh_token: Type.String(),
+    access_token: Type.String({ examples: ['eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl'] }),
+    refresh_token: Type.String({ examples: ['MQ.3kTh9Zr0qv1uXn8wYb2cDd'] }),
     token_type: Type.Literal('bearer'),
-    expires_in: Type.Integer({ description: 'seconds that the access token is valid' }),
+    expires_in: Type.Integer({
+      description: 'Seconds until the access token expires.',
+      examples: [900],
+    }),
     tenant_id: Id,
-    role: OneOf(ROLES),
+    role: OneOf(ROLES, { examples: ['nurse'] }),
     user_id: Id,
-    full_name: Type.String(),
+    full_name: Type.String({ examples: ['Nora Nurse'] }),
     demo_mode: Type.Boolean(),
     enrolment_required: Type.Boolean({
       description: 'true when the session can do nothing but set up a second factor',
@@ -37,15 +40,20 @@ export type TokenResponse = Static<typeof TokenResponse>
 
 export const Session = Type.Object(
   {
-    jti: Type.String(),
-    created_at: Type.Integer({ description: 'seconds since the Unix epoch' }),
-    ip: Nullable(Type.String()),
-    user_agent: Nullable(Type.String()),
+    jti: Type.String({ examples: ['3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10'] }),
+    created_at: Type.Integer({
+      description: 'Seconds since the Unix epoch.',
+      examples: [1795163400],
+    }),
+    ip: Nullable(Type.String({ examples: ['203.0.113.7'] })),
+    user_agent: Nullable(Type.String({ examples: ['Mozilla/5.0'] })),
     last_used_at: Timestamp,
-    current: Type.Boolean(),
+    current: Type.Boolean({ examples: [true] }),
   },
   { $id: 'Session' },
 )
 export type Session = Static<typeof Session>
 
-export const SessionPath = Type.Object({ jti: Type.String({ minLength: 1, maxLength: 100 }) })
+export const SessionPath = Type.Object({
+  jti: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the session.' }),
+})

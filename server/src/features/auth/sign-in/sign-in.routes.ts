@@ -28,6 +28,13 @@ export function signInOperations(signIn: SignIn): AnyOperation[] {
         'email_unverified',
         'overloaded',
       ],
+      example: {
+        body: {
+          email: 'nora.nurse@north.example',
+          password: 'a-Fine-Secret-3',
+          subdomain: 'north',
+        },
+      },
       handle: ({ body, host, origin }) => signIn.login(body, host, origin),
     }),
   ]

@@ -8,7 +8,9 @@ import { Patient } from '../patients.schema.ts'
 const Grant = Type.Object({
   id: Id,
   purpose: Type.String(),
-  reason: Nullable(Type.String(), { description: 'null where it does not open' }),
+  reason: Nullable(Type.String(), {
+    description: 'null where it does not open',
+  }),
   granted_at: Timestamp,
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),
@@ -17,17 +19,20 @@ const Grant = Type.Object({
 export const Access = Type.Object(
   {
     id: Id,
-    action: Type.String({ description: 'of the journal: patient.read, patient.updated and so on' }),
+    action: Type.String({
+      examples: ['patient.read'],
+      description: 'of the journal: patient.read, patient.updated and so on',
+    }),
     user_id: Nullable(Id),
-    user_email: Nullable(Type.String()),
-    user_name: Nullable(Type.String(), {
+    user_email: Nullable(Type.String({ examples: ['dora.doctor@north.example'] })),
+    user_name: Nullable(Type.String({ examples: ['Dora Doctor'] }), {
       description: 'as it is now; null once the user is deleted',
     }),
     user_role: Nullable(OneOf(ROLES), { description: 'as it is now' }),
     created_at: Timestamp,
-    ip: Nullable(Type.String()),
-    user_agent: Nullable(Type.String()),
-    request_id: Nullable(Type.String()),
+    ip: Nullable(Type.String({ examples: ['203.0.113.7'] })),
+    user_agent: Nullable(Type.String({ examples: ['Mozilla/5.0'] })),
+    request_id: Nullable(Type.String({ examples: ['0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c'] })),
     fields: Type.Optional(
       Type.Array(Type.String(), { description: 'of a change, what it was about' }),
     ),

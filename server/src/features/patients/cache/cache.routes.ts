@@ -49,6 +49,7 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
           refuse(['body'], 'send either patient_id or all: true')
       },
       success: [200, Invalidated],
+      example: { body: { patient_id: 9001 } },
       handle: async ({ caller, body }) => ({
         invalidated: await cache.invalidate(caller, body.patient_id),
       }),
@@ -65,6 +66,7 @@ export function cacheOperations(cache: CacheAdministration): AnyOperation[] {
       access: clinicAdmins,
       body: WarmUp,
       success: [200, Warmed],
+      example: { body: { patient_ids: [9001, 9002] } },
       handle: ({ caller, body }) => cache.warmUp(caller, body.patient_ids),
     }),
   ]

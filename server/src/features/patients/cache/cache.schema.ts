@@ -6,18 +6,34 @@ const Count = Type.Integer({ minimum: 0 })
 
 export const CacheStats = Type.Object(
   {
-    node: Type.String({ description: 'which node answers: the figures are its own' }),
+    node: Type.String({
+      examples: ['node-1'],
+      description: 'which node answers: the figures are its own',
+    }),
     backend: Type.Literal('memory'),
-    entries: Count,
-    max_entries: Type.Integer({ minimum: 0, description: 'of all tenants together' }),
-    bytes: Count,
-    max_bytes: Type.Integer({ minimum: 0, description: 'of all tenants together' }),
-    hits: Count,
-    misses: Count,
-    hit_ratio: Type.Number({ minimum: 0, maximum: 1, description: '0 before the first read' }),
+    entries: { ...Count, examples: [1200] },
+    max_entries: Type.Integer({
+      examples: [10000],
+      minimum: 0,
+      description: 'of all tenants together',
+    }),
+    bytes: { ...Count, examples: [2500000] },
+    max_bytes: Type.Integer({
+      examples: [67108864],
+      minimum: 0,
+      description: 'of all tenants together',
+    }),
+    hits: { ...Count, examples: [9000] },
+    misses: { ...Count, examples: [1000] },
+    hit_ratio: Type.Number({
+      examples: [0.9],
+      minimum: 0,
+      maximum: 1,
+      description: '0 before the first read',
+    }),
     evictions: Type.Integer({ minimum: 0, description: 'dropped to make room' }),
     expirations: Type.Integer({ minimum: 0, description: 'dropped for their age' }),
-    ttl_seconds: Count,
+    ttl_seconds: { ...Count, examples: [300] },
   },
   { $id: 'CacheStats' },
 )
@@ -41,14 +57,15 @@ const MAX_WARMED = 1_000
 export const WarmUp = Type.Object({ patient_ids: Type.Array(Id, { maxItems: MAX_WARMED }) })
 
 export const Warmed = Type.Object({
-  requested: Type.Integer({ minimum: 0, description: 'each id counts once' }),
+  requested: Type.Integer({ examples: [2], minimum: 0, description: 'each id counts once' }),
   warmed: Type.Integer({
+    examples: [1],
     minimum: 0,
     description:
       'held by the node in the end; who is there but not held (no room, changed meanwhile, does not ' +
       'open) is neither warmed nor missing',
   }),
-  missing: Count,
-  missing_ids: Type.Array(Id, { description: 'no patients of the tenant' }),
+  missing: { ...Count, examples: [1] },
+  missing_ids: Type.Array(Id, { examples: [[9002]], description: 'no patients of the tenant' }),
 })
 export type Warmed = Static<typeof Warmed>

@@ -11,6 +11,7 @@ import { statusesOf } from '../refusals.ts'
 import { descriptionOf } from './descriptions.ts'
 import { type Outgoing, webhooksOf } from './outgoing.ts'
 import { OF_ALL, refusalOf, type SharedRefusals } from './refusals.ts'
+import { answerOf } from './samples.ts'
 import { type Json, publish, whatMustBeSent } from './schemas.ts'
 
 type ShowSchema = (schema: TSchema) => unknown
@@ -110,7 +111,9 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
       ? {
           requestBody: {
             required: !op.bodyOptional,
-            content: takesBytes(op) ? ANY_TYPE : json(showSent(op.body)),
+            content: takesBytes(op)
+              ? { '*/*': withExample(ANY_OBJECT, op.example?.body) }
+              : json(showSent(op.body), op.example?.body),
           },
         }
       : {}),
@@ -119,27 +122,34 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
   }
 }
 
-/** Every type of body is taken where its bytes are; what is in them is JSON all the same. */
-const ANY_TYPE: Json = { '*/*': { schema: { type: 'object', additionalProperties: true } } }
+/** The schema of a body that is taken as bytes: JSON of any content type. */
+const ANY_OBJECT = { type: 'object', additionalProperties: true }
 
 const PARTIAL = 206
 
-const contentOf = (schema: TSchema, schemaOf: ShowSchema): Json => {
+function contentOf(op: AnyOperation, schema: TSchema, schemaOf: ShowSchema): Json {
   const file = fileOf(schema)
-  if (!file) return json(schemaOf(schema))
+  if (!file) return json(schemaOf(schema), answerOf(op))
   return file.content
-    ? json(schemaOf(file.content))
+    ? json(schemaOf(file.content), answerOf(op))
     : { [file.contentMediaType]: { schema: schemaOf(schema) } }
 }
 
-const json = (schema: unknown): Json => ({ 'application/json': { schema } })
+const json = (schema: unknown, example: unknown): Json => ({
+  'application/json': withExample(schema, example),
+})
+
+const withExample = (schema: unknown, example: unknown): Json => ({
+  schema,
+  ...(example === undefined ? {} : { example }),
+})
 
 function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
   const [, schema] = op.success
   return {
     description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
     headers: OF_ALL,
-    ...(schema === null ? {} : { content: contentOf(schema, schemaOf) }),
+    ...(schema === null ? {} : { content: contentOf(op, schema, schemaOf) }),
   }
 }
 
@@ -149,10 +159,11 @@ function parametersOf(
   schemaOf: ShowSchema,
 ): Json[] {
   const { properties = {}, required = [] } = whatMustBeSent(schema ?? {})
-  return Object.entries(properties).map(([name, property]) => ({
+  return Object.entries(properties).map(([name, { description, ...property }]) => ({
     name,
     in: where,
     required: where === 'path' || required.includes(name),
+    description,
     schema: schemaOf(property),
   }))
 }

@@ -18,7 +18,7 @@ const INTERNAL = new Set([
 ])
 
 interface Fields {
-  properties?: Record<string, TSchema>
+  properties?: Record<string, TSchema & { description?: string }>
   required?: string[]
 }
 
