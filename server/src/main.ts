@@ -32,7 +32,10 @@ program
 program
   .command('rotate-signing-key')
   .description('let a new key sign the access tokens; nobody is signed out')
-  .action(async () => (await import('./commands/service.ts')).rotateSigningKey())
+  .option('--revoke', 'refuse the tokens of former keys immediately; clients refresh theirs')
+  .action(async ({ revoke = false }) =>
+    (await import('./commands/service.ts')).rotateSigningKey(revoke),
+  )
 ;(await import('./commands/backup.ts')).addBackupCommands(
   program.command('backup').description('backups'),
 )

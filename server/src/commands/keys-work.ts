@@ -2,10 +2,17 @@
 import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from '../app.ts'
 import { readConfig } from '../config/config.ts'
 import { type KeySource, keySource } from '../config/key-source.ts'
+import { StartupError } from '../lib/startup-error.ts'
 import { systemTime } from '../lib/time.ts'
-import { openRootSealer, type RotatedRoot, rotateRoot } from '../platform/crypto/index.ts'
+import {
+  discardSealed,
+  openRootSealer,
+  type RotatedRoot,
+  rotateRoot,
+} from '../platform/crypto/index.ts'
 import { alone, openScopes, type Scopes } from '../platform/db/index.ts'
 import { openLog } from '../platform/observe/log.ts'
+import { deleteSealed } from './lost-root.store.ts'
 import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
 
 /**
@@ -42,6 +49,16 @@ export function rotateRootKey(): Promise<void> {
     const rotated = await rotateRoot(db, rotation)
     process.stdout.write(told(rotated))
   })
+}
+
+/** Without any other process on the database. @throws StartupError unless it is confirmed */
+export async function abandon(isConfirmed: boolean): Promise<void> {
+  if (!isConfirmed)
+    throw new StartupError(
+      'This deletes all patients, webhooks, second factors, linked chats and payment notifications. Keep a copy of the database, then pass --yes.',
+    )
+  await withKeys((db, source) => discardSealed(db, source, deleteSealed))
+  process.stdout.write('Deleted. Start the service with a new root key.\n')
 }
 
 function told({ former, current, unreadable }: RotatedRoot): string {

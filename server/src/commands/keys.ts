@@ -7,6 +7,11 @@ export function addKeysCommands(keys: Command): void {
     .description('put another root key in the place of the current one, while no service runs')
     .action(async () => (await import('./keys-work.ts')).rotateRootKey())
   keys
+    .command('abandon')
+    .description('delete what a lost root key sealed, patients among it, while no service runs')
+    .option('--yes', 'delete it: it cannot be undone')
+    .action(async ({ yes = false }) => (await import('./keys-work.ts')).abandon(yes))
+  keys
     .command('verify')
     .description('open everything that is sealed, and name what does not open')
     .action(async () => (await import('./keys-work.ts')).verify())

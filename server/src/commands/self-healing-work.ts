@@ -1,5 +1,7 @@
 /** What `wardkeep self-healing` does. */
 import type { App } from '../app.ts'
+import { Problem } from '../lib/problems.ts'
+import { StartupError } from '../lib/startup-error.ts'
 import { withApp } from './service.ts'
 
 type Scan = NonNullable<Awaited<ReturnType<App['features']['selfHealing']['scan']>>>
@@ -12,6 +14,17 @@ export function scan({ json = false }: { json?: boolean }): Promise<void> {
     if (!done || done.fixes.some(isLeft)) process.exitCode = 1
     if (json) return JSON.stringify(done ?? null)
     return done ? inWords(done) : 'Another scan is under way; nothing was looked at.'
+  }, true)
+}
+
+/** Beside a running service, or without one. @throws StartupError if there is no such fix, or it is not proposed */
+export function confirm(key: string): Promise<void> {
+  return withApp(async ({ features }) => {
+    const fix = await features.selfHealing.service.confirmByKey(key).catch((error: unknown) => {
+      throw error instanceof Problem ? new StartupError(`${key}: ${error.message}.`) : error
+    })
+    if (fix.status === 'failed') process.exitCode = 1
+    return line(fix)
   }, true)
 }
 

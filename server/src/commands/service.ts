@@ -83,9 +83,11 @@ export function releaseOutbound(): Promise<void> {
   )
 }
 
-export function rotateSigningKey(): Promise<void> {
-  return withApp(async (app) => {
-    await app.features.auth.keys.rotate()
-    return `The access tokens are now signed by key ${app.features.auth.keys.signer().kid}.`
-  })
+/** Beside a running service, or without one. @param revokes whether former keys stop verifying immediately */
+export function rotateSigningKey(revokes: boolean): Promise<void> {
+  return withApp(async ({ features: { auth } }) => {
+    await auth.keys.rotate(revokes)
+    const signed = `The access tokens are now signed by key ${auth.keys.signer().kid}.`
+    return revokes ? `${signed} Tokens of former keys are refused.` : signed
+  }, true)
 }

@@ -1,5 +1,6 @@
 /** Runs the `wardkeep` command as an operator does: a process of its own, on a test's database. */
 import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TestDatabase } from '../support/database.ts'
 import { INHERITED } from '../support/process.ts'
@@ -23,6 +24,30 @@ export function wardkeep(
     ENCRYPTION_KEY: rootKey.toString('base64'),
     // Nothing but a key would be written there, and that one is given.
     DATA_DIR: path.join(ROOT, 'nowhere'),
+  })
+}
+
+/** Runs a block of a runbook with Bash in `cwd`, where `wardkeep` is the command of this release. */
+export async function bash(
+  block: string,
+  variables: Record<string, string>,
+  cwd: string,
+): Promise<Ended> {
+  const programs = path.join(cwd, 'programs')
+  const command = path.join(ROOT, 'server/src/main.ts')
+  await mkdir(programs, { recursive: true })
+  await writeFile(
+    path.join(programs, 'wardkeep'),
+    `#!/bin/sh\nexec "${process.execPath}" "${command}" "$@"\n`,
+    { mode: 0o755 },
+  )
+  const env = { ...INHERITED, ...variables, PATH: `${programs}:${INHERITED.PATH}` }
+  const script = `set -euo pipefail\n${block}`
+  return new Promise((resolve) => {
+    // Of a socket as its input Bash thinks that it was called from afar, and reads the files of a login.
+    execFile('bash', ['--norc', '-c', script], { env, cwd }, (error, stdout, stderr) =>
+      resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
+    )
   })
 }
 

@@ -1,12 +1,18 @@
-/** The commands and the SQL of the runbooks do on a real database what the runbook promises. */
+/** Runs every fenced command of the runbooks, on real databases. */
 import { randomBytes } from 'node:crypto'
+import { existsSync, globSync } from 'node:fs'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
-import { type Person, superadmin } from '../support/clinics.ts'
-import { openService, type Service, SUPERADMIN } from '../support/service.ts'
+import { atTheEnd } from '../support/at-the-end.ts'
+import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { emptyDatabase } from '../support/database.ts'
+import { scratch } from '../support/scratch.ts'
+import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { wardkeep } from './command.ts'
-import { blocksOf, textOf } from './documents.ts'
+import { bash } from './command.ts'
+import { ROOT, textOf } from './documents.ts'
 
 let service: Service
 let root: Person
@@ -18,24 +24,50 @@ beforeAll(async () => {
   root = await superadmin(service)
 })
 
-/** The one SQL block of a runbook; lists there indent it. */
-function sqlOf(runbook: string): string {
-  const text = textOf(`docs/runbooks/${runbook}.md`).replaceAll(/^ {3}/gm, '')
-  const blocks = blocksOf(text, 'sql')
-  expect(blocks).toHaveLength(1)
-  return blocks[0] as string
+/** Every fenced block of the runbooks, by `file#number`. */
+const BLOCKS = new Map<string, { language: string; block: string }>(
+  globSync('docs/runbooks/*.md', { cwd: ROOT }).flatMap((file) => {
+    const text = textOf(file).replaceAll(/^ {3}/gm, '')
+    const name = path.basename(file, '.md')
+    return [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].map(
+      ([, language = '', block = ''], at) => [`${name}#${at + 1}`, { language, block }] as const,
+    )
+  }),
+)
+const ran = new Set<string>()
+
+/** The text of a block, with other values in the place of those of its example. */
+function blockOf(name: string, values: Record<string, string> = {}): string {
+  ran.add(name)
+  return Object.entries(values).reduce((text, [example, value]) => {
+    if (!text.includes(example)) throw new Error(`${name} has no ${example}`)
+    return text.replaceAll(example, value)
+  }, BLOCKS.get(name)?.block ?? '')
 }
 
-/** Runs the one `wardkeep` command of a runbook, for the superadmin of the test. Returns the printed password. */
+/** Runs a block with Bash; it has to succeed. Returns what it printed. */
+async function run(
+  name: string,
+  values: Record<string, string>,
+  variables: Record<string, string> = {},
+): Promise<string> {
+  const ended = await bash(blockOf(name, values), variables, await scratch())
+  expect([name, ended.code, ended.stderr]).toEqual([name, 0, expect.any(String)])
+  return ended.stdout
+}
+
+/** The variables of a command on the database of the service. */
+const beside = () => ({
+  DATABASE_URL: service.database.url,
+  ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
+  DATA_DIR: path.join(ROOT, 'nowhere'),
+})
+
+/** Runs the command of a runbook for the superadmin of the test. Returns the printed password. */
 async function runCommand(runbook: string): Promise<string> {
-  const [block = '', ...others] = blocksOf(textOf(`docs/runbooks/${runbook}.md`), 'sh')
-  expect(others).toEqual([])
-  const [program, ...args] = block.trim().split(' ')
-  expect(program).toBe('wardkeep')
-  const named = args.map((word) => (word.includes('@') ? SUPERADMIN.email.toUpperCase() : word))
-  const ended = await wardkeep(service.database, named)
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
-  return /with the password (\S+)/.exec(ended.stdout)?.[1] ?? ''
+  const values = { 'admin@platform.local': SUPERADMIN.email.toUpperCase() }
+  const printed = await run(`${runbook}#1`, values, beside())
+  return /with the password (\S+)/.exec(printed)?.[1] ?? ''
 }
 
 /** Signs in with a printed password, and chooses another. Returns the token. */
@@ -122,31 +154,161 @@ describe('lost-superadmin-password.md', () => {
 })
 
 describe('rotate-signing-key.md', () => {
-  test('removes the keys that were retired, and leaves the one that signs', async () => {
-    expect(await wardkeep(service.database, ['rotate-signing-key'])).toMatchObject({ code: 0 })
-    await service.database.sql(sqlOf('rotate-signing-key'))
-    expect(await service.database.sql('select retired_at from signing_keys')).toEqual([
-      { retired_at: null },
-    ])
+  const keys = () => service.database.sql('select retired_at from signing_keys')
+
+  test('keeps the former key, until it is revoked', async () => {
+    await run('rotate-signing-key#1', {}, beside())
+    expect(await keys()).toHaveLength(2)
+    await run('rotate-signing-key#2', {}, beside())
+    expect(await keys()).toEqual([{ retired_at: null }])
+    await untilSignedOut(root)
+    root = { ...root, token: (await signIn(password)).body.access_token }
+  })
+})
+
+describe('journal-readers.md', () => {
+  test('confirms the fix', async () => {
+    await service.database.sql(
+      "update self_healing_fixes set status = 'proposed' where key = 'journal.held_back'",
+    )
+    const url = 'postgres://postgres@db.example:5432/wardkeep'
+    const told = await run('journal-readers#1', { [url]: service.database.url }, beside())
+    expect(told).toContain('journal.held_back: ')
+    const [fix] = await service.database.sql(
+      "select status from self_healing_fixes where key = 'journal.held_back'",
+    )
+    expect(fix).toEqual({ status: 'applied' })
+  })
+})
+
+describe('mail.md', () => {
+  test('asks for a reset link', async () => {
+    const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
+    expect(await run('mail#1', {}, { PUBLIC_URL: address })).toContain('202 Accepted')
   })
 })
 
 describe('root-key.md', () => {
-  test('lets the service start with a new root key once nothing is sealed any more', async () => {
-    await enrol()
-    const fresh = randomBytes(32)
-    const rotate = () => wardkeep(service.database, ['rotate-signing-key'], fresh)
+  test('replaces the root key, and lets the service start with another once it is lost', async () => {
+    const own = await openService()
+    const { people } = await makeClinic(own, await superadmin(own), 'north')
+    const { token } = people.admin
+    const body = { full_name: 'Paula Patient' }
+    expect((await own.call('POST', '/api/patients', { token, body })).status).toBe(201)
+    const webhook = { url: 'http://127.0.0.1:9/hook', events: ['*'] }
+    await own.call('POST', '/api/webhooks/register', { token, body: webhook })
+    await own.close()
+
+    const folder = await scratch()
+    const variables = { ...beside(), DATABASE_URL: own.database.url }
+    const verify = async (given: Record<string, string>) =>
+      (await bash('wardkeep keys verify', given, folder)).stdout
+    await run('root-key#1', { '/safe': folder })
+    await run('root-key#2', { '/safe': folder }, variables)
+    const { ENCRYPTION_KEY: _, ...others } = variables
+    const next = { ...others, ENCRYPTION_KEY_FILE: `${folder}/root.key.next` }
+    expect(await verify(next)).toMatch(/^patients: 3 values in 1 rows, 0 do not open$/m)
+
+    const refused = await bash(blockOf('root-key#3'), next, folder)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/decrypts/) })
+    const fresh = { ...others, ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+    const rotate = () => bash('wardkeep rotate-signing-key', fresh, folder)
     expect(await rotate()).toMatchObject({ code: 1 })
-    await service.database.sql('delete from signing_keys')
-    expect(await rotate()).toMatchObject({ code: 1 })
-    await service.database.sql(sqlOf('root-key'))
+    await run('root-key#3', {}, fresh)
     expect(await rotate()).toMatchObject({ code: 0 })
-    const [left] = await service.database.sql(
-      `select (select count(*)::int from data_keys) as keys,
-         (select count(*)::int from second_factors) as factors,
-         (select count(*)::int from users where totp_enabled_at is not null) as users`,
-    )
-    expect(left).toEqual({ keys: 0, factors: 0, users: 0 })
-    // Three processes are started one after another.
+    const sealed = (await verify(fresh)).split('\n').filter((line) => !/: 0 values/.test(line))
+    const tables = sealed.map((line) => line.split(':')[0]).filter((table) => table !== '')
+    expect(tables).toEqual(['key_encryption_keys', 'service_key', 'signing_keys'])
   })
 })
+
+describe('a backup of everything', () => {
+  let file: string
+  let folder: string
+  let key: Record<string, string>
+
+  beforeAll(async () => {
+    const { token } = root
+    const clinic = await makeClinic(service, root, 'south')
+    const department = { name: 'Surgery', tenant_id: clinic.id }
+    await service.call('POST', '/api/admin/departments', { token, body: department })
+    const { body } = await service.call('POST', '/api/admin/backup/create', { token, body: {} })
+    await until('the backup is made', async () => {
+      const job = await service.call('GET', `/api/admin/backup/status/${body.job_id}`, { token })
+      return job.body.status === 'completed' || undefined
+    })
+    folder = await scratch()
+    file = path.join(folder, 'ID.tar.zst.age')
+    await copyFile(path.join(service.dataDir, 'backups', `${body.backup_id}.tar.zst.age`), file)
+    await writeFile(path.join(folder, 'root.key'), ROOT_KEY.toString('base64'))
+    key = { '/safe/root.key': path.join(folder, 'root.key') }
+  })
+
+  test.skipIf(!has('age', 'zstd', 'psql'))('is opened by hand', async () => {
+    const identity = await bash('wardkeep backup identity > identity.txt', beside(), folder)
+    expect(identity).toMatchObject({ code: 0 })
+    const database = await emptyDatabase()
+    const unpacked = await bash(blockOf('open-backup-by-hand#1'), {}, folder)
+    expect(unpacked).toMatchObject({ code: 0 })
+    const header = JSON.parse(await readFile(path.join(folder, 'header.json'), 'utf8'))
+    const { columns } = header.tables.find(({ name }: { name: string }) => name === 'departments')
+    await database.sql(
+      `create table departments (${columns.map((name: string) => `${name} text`)})`,
+    )
+    const load = blockOf('open-backup-by-hand#2', { 'id, tenant_id, name': columns.join(', ') })
+    const loaded = await bash(load, { DATABASE: database.url }, folder)
+    expect(loaded).toMatchObject({ code: 0, stderr: '' })
+    const names = await database.sql('select name from departments')
+    expect(names).toContainEqual({ name: 'Surgery' })
+  })
+
+  test.skipIf(!has('createuser', 'createdb'))(
+    'is restored into a database that is made for it',
+    async () => {
+      const name = `runbook_${randomBytes(4).toString('hex')}`
+      const server = new URL((await emptyDatabase()).url)
+      const login = {
+        PGHOST: server.searchParams.get('host') ?? server.hostname,
+        PGPORT: server.port,
+        PGUSER: server.username,
+        PGPASSWORD: decodeURIComponent(server.password),
+      }
+      const made = blockOf('to-database-url#1', { wardkeep: name, ' --pwprompt': '' })
+      expect(await bash(made, login, folder)).toMatchObject({ code: 0, stderr: '' })
+      atTheEnd(() => bash(`dropdb --force ${name}; dropuser ${name}`, login, folder))
+      server.pathname = name
+      const url = 'postgres://wardkeep:…@db.example:5432/wardkeep'
+      const from = { [url]: server.href, '$DATA_DIR/backups/ID': '$DATA_DIR/ID' }
+      const restored = await run('to-database-url#2', { ...key, ...from }, { DATA_DIR: folder })
+      expect(restored).toMatch(/is restored: \d+ records/)
+    },
+  )
+
+  test('is restored into a new folder and an empty database, and starts', async () => {
+    const data = path.join(await scratch(), 'data')
+    const into = { ...key, '/var/lib/wardkeep': data }
+    const values = { ...into, 'postgres://…': (await emptyDatabase()).url, 'ID.tar.zst.age': file }
+    const restored = await run('total-loss#1', values, { DATA_DIR: folder })
+    expect(restored.match(/is restored: \d+ records/g)).toHaveLength(2)
+    const start = `${blockOf('total-loss#2', into).trim()} > started & child=$!
+      until grep -q 'is ready' started; do kill -0 $child; sleep 0.2; done
+      cat started; kill $child; wait $child`
+    const started = await bash(start, { PORT: '0' }, folder)
+    expect(started).toMatchObject({ code: 0, stdout: expect.stringMatching(/speaks to nobody/) })
+  })
+})
+
+test('runs every fenced command of every runbook, and none is SQL', () => {
+  const missing = has('age', 'zstd', 'psql')
+    ? []
+    : ['open-backup-by-hand#1', 'open-backup-by-hand#2']
+  if (!has('createuser', 'createdb')) missing.push('to-database-url#1', 'to-database-url#2')
+  expect([...ran, ...missing].sort()).toEqual([...BLOCKS.keys()].sort())
+  expect([...BLOCKS.values()].filter(({ language }) => language !== 'sh')).toEqual([])
+})
+
+/** Whether the machine has all these programs. */
+function has(...programs: string[]): boolean {
+  const folders = (process.env.PATH ?? '').split(':')
+  return programs.every((name) => folders.some((at) => existsSync(path.join(at, name))))
+}

@@ -5,9 +5,10 @@ import type { Time } from '../../lib/time.ts'
 import type { Admin, Superadmin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
 import type { Fix as Known } from '../../platform/fix.ts'
-import { actorOf, append } from '../../platform/journal/index.ts'
+import { actorOf, append, SYSTEM } from '../../platform/journal/index.ts'
 import { type ConfirmDeps, confirm } from './confirm/confirm.ts'
 import type { Fix, FixPage, FixStats, Seeded } from './fixes.schema.ts'
+import type { FixRow } from './fixes.store.ts'
 import * as store from './fixes.store.ts'
 import { type Shown, showFindings } from './look/findings.store.ts'
 import { SEVERITIES, STATUSES } from './self-healing.table.ts'
@@ -22,6 +23,8 @@ export interface Fixes {
   list(caller: Admin): Promise<FixPage>
   /** Repairs what is found now. @throws Problem 404, and 409 for one that is not proposed */
   confirm(caller: Superadmin, id: number): Promise<Fix>
+  /** Confirms the fix of a key for the operator of the server. @throws Problem as `confirm` */
+  confirmByKey(key: string): Promise<FixRow>
   /** @throws Problem 404 */
   remove(caller: Superadmin, id: number): Promise<void>
   seed(caller: Superadmin, overwrite: boolean): Promise<Seeded>
@@ -68,6 +71,18 @@ export function fixesService(deps: FixesDeps): Fixes {
         all.find((fix) => fix.id === id),
         'fix',
       )
+    },
+
+    async confirmByKey(key) {
+      const rows = () => db.acrossTenants((tx) => store.listFixes(tx, keys), 'read')
+      const find = async () =>
+        orNotFound(
+          (await rows()).find((row) => row.key === key),
+          'fix',
+        )
+      await confirm(deps, SYSTEM, (await find()).id)
+      await changed()
+      return find()
     },
 
     async remove(caller, id) {

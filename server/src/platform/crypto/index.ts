@@ -11,6 +11,7 @@ export {
 export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
+export { discardSealed } from './lost-root.ts'
 export { type OwnKeys, ownKeys } from './own-keys.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'
 export {

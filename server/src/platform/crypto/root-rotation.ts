@@ -1,18 +1,14 @@
 /** Another root key in the place of the current one: all that it seals, in one transaction (ADR 0028). */
 import { StartupError } from '../../lib/startup-error.ts'
-import type { Time } from '../../lib/time.ts'
-import { type Scopes, type TenantTx, tryLockUntilEnd } from '../db/index.ts'
+import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
+import { requireAlone } from './require-alone.ts'
 import type { GivenKey, RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
 import { type FoundRoot, findRoot, openRootKeys } from './root-keys.ts'
 import { type RootSealed, rootPlace, SEALED_ROOT_KEY } from './root-sealed.ts'
 import { sealAnew } from './root-sealing.ts'
 import { openSealer, type Sealer } from './seal.ts'
-
-/** A process that has just ended may still have a connection for so long. */
-const PATIENCE_MS = 3_000
-const LOOK_AGAIN_MS = 100
 
 export interface RootRotation {
   source: RootKeySource
@@ -40,8 +36,6 @@ export interface RotatedRoot {
 export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<RotatedRoot> {
   const { source, next, onProgress } = rotation
   const rotated = await db.acrossTenants(async (tx) => {
-    if (!(await tryLockUntilEnd(tx, 'rootKey')))
-      throw new StartupError('The root key is being rotated, or a service is just starting.')
     await requireAlone(tx, db.clock)
     const found = await findRoot(tx, source)
     const { key } = await next()
@@ -59,20 +53,6 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
   // As each start does: the folder's own files follow the database.
   await openRootKeys(db, source)
   return rotated
-}
-
-async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
-  for (const until = clock.monotonic() + PATIENCE_MS; ; await clock.delay(LOOK_AGAIN_MS)) {
-    const others = await store.otherSessions(tx)
-    if (others.length === 0) return
-    if (clock.monotonic() < until) continue
-    const names = others.map(
-      ({ pid, address, since }) => `${address ?? 'this machine'} (PID ${pid}, since ${since})`,
-    )
-    throw new StartupError(
-      `Wardkeep is at work on this database, by connections from ${names.join(', ')}: stop every node and command first.`,
-    )
-  }
 }
 
 /** Seals all of it anew, and keeps the key before. Returns what does not open. */

@@ -40,8 +40,8 @@ export interface SigningKeys {
   /** The public key of `kid`; read anew when it is not known yet, as another node may have made it. */
   verifier(kid: string): Promise<CryptoKey | undefined>
   jwks(): JsonWebKeySet
-  /** Makes a new signing key; the one before verifies on. */
-  rotate(): Promise<void>
+  /** Makes a new signing key. Former keys still verify unless `revokes`. */
+  rotate(revokes?: boolean): Promise<void>
   /**
    * Rotates when the signing key is older than `maxAgeMs`, once however many nodes do so, and reads the
    * keys anew in any case.
@@ -150,9 +150,10 @@ export async function openSigningKeys(
         .filter((key) => key.verifiesUntil > clock.now())
         .map((key) => key.jwk),
     }),
-    async rotate() {
+    async rotate(revokes = false) {
       await db.acrossTenants(async (tx) => {
         await store.retireKey(tx, isoAt(clock))
+        if (revokes) await store.deleteRetired(tx)
         await add(tx)
       })
       await load()

@@ -42,6 +42,11 @@ export async function retireKey(
   return result.numUpdatedRows === 1n
 }
 
+/** Deletes the keys that still verify but no longer sign. */
+export async function deleteRetired(tx: TenantTx): Promise<void> {
+  await tx.db.deleteFrom('signing_keys').where('retired_at', 'is not', null).execute()
+}
+
 /** Adds the key that signs from now on. Returns false when another node has just added one. */
 export async function insertKey(
   tx: TenantTx,
