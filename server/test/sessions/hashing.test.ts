@@ -237,7 +237,7 @@ describe('an administrator', () => {
     expect(await Promise.all(codes)).toEqual(['not_found', 'not_found', 'email_taken'])
     expect(hashed).toEqual([])
     await users.create(caller, { ...user, email: 'new-one@north.test' })
-    expect(hashed).toEqual([`user:${user_id}`])
+    expect(hashed).toEqual([`assigns:tenant:${tenant_id}/user:${user_id}`])
   })
 })
 

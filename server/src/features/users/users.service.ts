@@ -13,6 +13,7 @@ import {
   requireOwnTenant,
 } from '../../platform/access/index.ts'
 import {
+  assignerOf,
   type Passwords,
   partyOf,
   refuseWeakPassword,
@@ -228,7 +229,7 @@ export function usersService(deps: UsersDeps): Users {
         })
       // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
       requireTarget(caller, await findFirst(caller, id))
-      const password_hash = await passwords.hash(password, partyOf(caller))
+      const password_hash = await passwords.hash(password, assignerOf(caller))
       await onUser(caller, id, async (tx, target) => {
         refuseWeakPassword(password, target.email, ['body', 'password'])
         const set = await store.assignPassword(tx, id, password_hash, must_change_password)
@@ -289,7 +290,7 @@ function createsUsers({
     )
     const isMailed = await takeWelcome(user)
     const password_hash =
-      password === undefined ? null : await passwords.hash(password, partyOf(caller))
+      password === undefined ? null : await passwords.hash(password, assignerOf(caller))
     return forCaller(db, caller, async (tx) => {
       const [tenant] = await Promise.all([shareTenant(tx, tenantId), requireSignedIn(tx, caller)])
       await requirePlace(tx, tenant)

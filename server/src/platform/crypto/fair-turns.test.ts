@@ -152,3 +152,54 @@ describe('of two turns', () => {
     expect(begun).toEqual(['b', 'a', 'a', 'a'])
   })
 })
+
+describe('a group that gives way', () => {
+  const givesWay = (group: string) => group === 'z'
+
+  test('begins after the others who wait', async () => {
+    const order = await orderOf(['z', 'z', 'a', 'b'], { ...LIMITS, givesWay })
+    expect(order).toEqual(['a', 'b', 'z', 'z'])
+  })
+
+  test('takes its turn like the others once it has waited for a second', async () => {
+    const clock = frozenClock()
+    const turn = fairTurns({ ...LIMITS, givesWay, clock })
+    const held = gate()
+    const order: string[] = []
+    const first = turn('first', () => held.pass)
+    const late = turn('z', async () => void order.push('z'))
+    clock.elapse(1_000)
+    const other = turn('a', async () => void order.push('a'))
+    held.open()
+    await Promise.all([first, late, other])
+    expect(order).toEqual(['z', 'a'])
+  })
+
+  test('uses half of the turns, and rests for as long as its piece took', async () => {
+    const clock = frozenClock()
+    const turn = fairTurns({ ...LIMITS, atOnce: 2, givesWay, clock })
+    const begun: string[] = []
+    const work = (party: string) => {
+      const held = gate()
+      const done = turn(party, () => {
+        begun.push(party)
+        return held.pass
+      })
+      return () => {
+        held.open()
+        return done
+      }
+    }
+    await work('a')()
+    const first = work('z')
+    work('z')
+    expect(begun).toEqual(['a', 'z'])
+    clock.elapse(50)
+    await first()
+    clock.elapse(49)
+    expect(begun).toEqual(['a', 'z'])
+    clock.elapse(1)
+    await settled()
+    expect(begun).toEqual(['a', 'z', 'z'])
+  })
+})

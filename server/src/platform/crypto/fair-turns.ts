@@ -10,6 +10,8 @@ import type { Time } from '../../lib/time.ts'
 
 /** Who has come within this time is thought to come again. */
 const COMPANY_MS = 10 * SECOND
+/** A group that gives way does so for this long, and then takes its turn as the others do. */
+const PATIENCE_MS = SECOND
 
 export interface TurnLimits {
   /** Pieces of work that run side by side. */
@@ -22,22 +24,42 @@ export interface TurnLimits {
   waiting: number
   /** The group of parties that may be one hand's; each party's own by default. */
   groupOf?: (party: string) => string
-  clock: Pick<Time, 'monotonic'>
+  /**
+   * Whether a group gives way while others come: it begins after them, uses half of the turns at most, and
+   * rests after each piece for as long as the piece took. No group does by default.
+   */
+  givesWay?: (group: string) => boolean
+  clock: Pick<Time, 'monotonic' | 'after'>
 }
 
 /** @throws Problem 503 when too many of the party, of its group, or of all, are waiting */
 export type FairTurns = <T>(party: string, work: () => Promise<T>) => Promise<T>
 
 export function fairTurns(limits: TurnLimits): FairTurns {
-  const { atOnce, groupOf = (party: string) => party, clock } = limits
+  const { atOnce, groupOf = (party: string) => party, givesWay = () => false, clock } = limits
   const company = companyWithin(COMPANY_MS, clock)
   const running = new Map<string, number>()
   let runningInAll = 0
   const waiting = waitingTurns(limits)
+  const resting = new Set<string>()
+
+  function isLater(group: string): boolean {
+    return givesWay(group) && company.has(group) && waiting.waited(group) < PATIENCE_MS
+  }
 
   function mayRun(group: string): boolean {
+    if (isLater(group) && (resting.has(group) || runningInAll >= Math.max(1, atOnce / 2)))
+      return false
     const ofOne = company.has(group) ? Math.max(1, atOnce - 1) : atOnce
     return runningInAll < atOnce && (running.get(group) ?? 0) < ofOne
+  }
+
+  function rest(group: string, ms: number): void {
+    resting.add(group)
+    clock.after(ms, () => {
+      resting.delete(group)
+      serve()
+    })
   }
 
   function begin(group: string): void {
@@ -54,11 +76,12 @@ export function fairTurns(limits: TurnLimits): FairTurns {
 
   /** Starts those who wait and may run by now, the first piece of each group by turns. */
   function serve(): void {
-    for (const group of waiting.groups()) {
-      if (!mayRun(group)) continue
-      begin(group)
-      waiting.start(group)
-    }
+    for (const later of [false, true])
+      for (const group of waiting.groups()) {
+        if (isLater(group) !== later || !mayRun(group)) continue
+        begin(group)
+        waiting.start(group)
+      }
   }
 
   return async (party, work) => {
@@ -70,29 +93,39 @@ export function fairTurns(limits: TurnLimits): FairTurns {
       serve()
       await turn
     }
+    const begun = clock.monotonic()
     try {
       return await work()
     } finally {
       end(group)
+      if (isLater(group)) rest(group, clock.monotonic() - begun)
       serve()
     }
   }
 }
 
 /** Who waits, in the order of the turns: whoever was served and still waits goes to the end. */
-function waitingTurns({ waitingOfOne, waitingOfGroup, waiting }: TurnLimits) {
+function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimits) {
   interface Group {
     queued: number
+    /** When its first piece came that waits, or its last one began. */
+    since: number
     parties: Map<string, (() => void)[]>
   }
   const groups = new Map<string, Group>()
   let queued = 0
   return {
     has: (group: string) => groups.has(group),
+    /** For how long the group has waited, in milliseconds. */
+    waited(name: string): number {
+      const now = clock.monotonic()
+      return now - (groups.get(name)?.since ?? now)
+    },
     /** The groups; one that goes to the end meanwhile comes by again. */
     groups: () => groups.keys(),
     wait(name: string, party: string): Promise<void> {
-      const group = groups.get(name) ?? { queued: 0, parties: new Map() }
+      const since = clock.monotonic()
+      const group = groups.get(name) ?? { queued: 0, since, parties: new Map() }
       const queue = group.parties.get(party) ?? []
       const isFull = queued >= waiting && group.queued > 0
       if (isFull || group.queued >= waitingOfGroup || queue.length >= waitingOfOne)
@@ -111,6 +144,7 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting }: TurnLimits) {
       const [party, queue] = first
       queued -= 1
       group.queued -= 1
+      group.since = clock.monotonic()
       groups.delete(name)
       group.parties.delete(party)
       const start = queue.shift()

@@ -15,6 +15,7 @@ export { discardSealed } from './lost-root.ts'
 export { type OwnKeys, ownKeys } from './own-keys.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'
 export {
+  assignerOf,
   hashesAtOnce,
   isSamePassword,
   openPasswords,

@@ -38,19 +38,34 @@ export function hashesAtOnce(processors: number, threads: number): number {
   return Math.max(1, Math.min(processors, threads - 1))
 }
 
-/** The party of a signed-in user. */
-export function partyOf({ user_id }: { user_id: number }): string {
-  return `user:${user_id}`
+/** The party of a signed-in user, in the group of their tenant. */
+export function partyOf({ tenant_id, user_id }: TenantUser): string {
+  return `tenant:${tenant_id}/user:${user_id}`
 }
+
+/** The party of an administrator who sets the passwords of others, in a group that gives way to sign-ins. */
+export function assignerOf(administrator: TenantUser): string {
+  return `${ASSIGNERS}${partyOf(administrator)}`
+}
+
+type TenantUser = { tenant_id: number; user_id: number }
+
+const ASSIGNERS = 'assigns:'
+
+/** The group of a party: the tenant of a signed-in user, the site of a network. */
+const groupOf = (party: string): string =>
+  party.includes('/user:') ? party.slice(0, party.indexOf('/')) : siteOf(party)
+
+const givesWay = (group: string): boolean => group.startsWith(ASSIGNERS)
 
 /** @param atOnce hashes computed in parallel */
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
   clock: TurnLimits['clock'],
-  waiting: Partial<Omit<TurnLimits, 'atOnce' | 'groupOf' | 'clock'>> = {},
+  waiting: Partial<Omit<TurnLimits, 'atOnce' | 'groupOf' | 'givesWay' | 'clock'>> = {},
 ): Promise<Passwords> {
-  const turn = fairTurns({ ...WAITING, groupOf: siteOf, ...waiting, atOnce, clock })
+  const turn = fairTurns({ ...WAITING, groupOf, givesWay, ...waiting, atOnce, clock })
   const decoy = await hash(randomBytes(16).toString('base64'), cost)
   return {
     hash: (password, party) => turn(party, () => hash(normal(password), cost)),
