@@ -46,6 +46,7 @@ import {
   openServer,
   stopServing,
 } from './platform/http/index.ts'
+import type { RestoreColumns } from './platform/restore-columns.ts'
 import type { RestoreRules } from './platform/restore-rule.ts'
 import { closerOf, endTogether, type OnClose } from './platform/undo.ts'
 import { startUpkeep } from './platform/upkeep.ts'
@@ -92,9 +93,17 @@ async function openFeatures(core: Core, onClose: OnClose) {
     encryption.tables,
     ...list.map((feature) => feature.tables ?? {}),
   )
+  const columns: RestoreColumns = Object.assign(
+    {},
+    core.columns,
+    ...list.map((feature) => feature.columns ?? {}),
+  )
+  const steps = list.flatMap(({ restoring }) => restoring ?? [])
   const backups = opened(
     await openBackups(core, {
       tables,
+      columns,
+      steps,
       sealed: SEALED,
       rootSealed: ROOT_SEALED,
       purgedRecords: PURGED_RECORDS,
@@ -105,7 +114,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
   const health = opened(openHealth(core, [...mended, selfHealing, NOT_BUILT]))
-  return { features: { ...features, encryption, backups, selfHealing, health }, tables, fixes }
+  const all = { ...features, encryption, backups, selfHealing, health }
+  return { features: all, tables, columns, steps, fixes }
 }
 
 /** All that data keys seal, of blocked users and of what is deleted too. */
@@ -150,7 +160,7 @@ export async function openApp(deps: AppDeps) {
   await using undo = new AsyncDisposableStack()
   const onClose = closerOf(undo, log)
   const core = await openCore(deps, onClose)
-  const { features, tables, fixes } = await openFeatures(core, onClose)
+  const { features, tables, columns, steps, fixes } = await openFeatures(core, onClose)
   const list: readonly Feature[] = Object.values(features)
   // All that is at work ends side by side: a slow request must not keep a claimed job from others.
   const working: (() => unknown)[] = [
@@ -192,8 +202,10 @@ export async function openApp(deps: AppDeps) {
     features,
     db: core.db,
     operations,
-    /** What a restore does with each table. */
+    /** What a restore does with each table, its columns, and what features do within it. */
     tables,
+    columns,
+    steps,
     /** The faults that it can find in itself. */
     fixes,
     metrics: core.metrics,

@@ -8,6 +8,7 @@ import { systemTime, type Time } from './lib/time.ts'
 import {
   type DeriveKey,
   hashesAtOnce,
+  KEY_COLUMNS,
   KEY_TABLES,
   KEYS_ROOT_SEALED,
   type KeyRing,
@@ -56,6 +57,7 @@ import {
 import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
+import type { RestoreColumns } from './platform/restore-columns.ts'
 import type { RestoreRules } from './platform/restore-rule.ts'
 import { openThrottle, THROTTLE_TABLES, type Throttle } from './platform/throttle/index.ts'
 import type { OnClose } from './platform/undo.ts'
@@ -73,6 +75,9 @@ const CORE_TABLES: RestoreRules = {
   list_writes: 'made anew',
   migrations: 'made anew',
 }
+
+/** What a restore does with them. */
+const CORE_DECLARED = { tables: CORE_TABLES, columns: KEY_COLUMNS } as const
 
 /** What the root key seals that no feature has. */
 export const CORE_ROOT_SEALED: readonly RootSealed[] = [...KEYS_ROOT_SEALED, SEALED_MAILS]
@@ -143,6 +148,8 @@ export interface Core {
   readonly fixes: readonly Fix[]
   /** The tables that no feature has. */
   readonly tables: RestoreRules
+  /** What a restore does with the columns of those that it brings back. */
+  readonly columns: RestoreColumns
   /** Opens a connection as the owner of the tables, without time limits; whoever does ends it. */
   openConnection(): Connection
 }
@@ -210,7 +217,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     checks: checksOf(changes, hold, db),
     upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep, clockUpkeep(db)],
     fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection, clock })],
-    tables: CORE_TABLES,
+    ...CORE_DECLARED,
     openConnection,
   }
 }

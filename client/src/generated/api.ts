@@ -3450,6 +3450,21 @@ export interface components {
             };
         };
         /** @description The request or its link is not acceptable */
+        "400.invalid_signature": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "invalid_signature";
+                };
+            };
+        };
+        /** @description The request or its link is not acceptable */
         "400.link_code_invalid": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3491,21 +3506,6 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "notification_unreadable";
-                };
-            };
-        };
-        /** @description The request or its link is not acceptable */
-        "400.notification_unreadable.invalid_signature": {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"] & {
-                    /** @enum {unknown} */
-                    code?: "ambiguous_host" | "unreadable_request" | "body_in_pieces" | "body_incomplete" | "notification_unreadable" | "invalid_signature";
                 };
             };
         };
@@ -5547,7 +5547,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403.other_tenant"];
+            403: components["responses"]["403-2"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -10197,7 +10197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            400: components["responses"]["400.notification_unreadable.invalid_signature"];
+            400: components["responses"]["400.invalid_signature"];
             409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
             415: components["responses"]["415"];

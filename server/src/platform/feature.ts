@@ -2,6 +2,7 @@
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
 import type { Fix } from './fix.ts'
 import type { AnyOperation, Outgoing, Page } from './http/index.ts'
+import type { RestoreColumns, RestoreSteps } from './restore-columns.ts'
 import type { RestoreRules } from './restore-rule.ts'
 import type { Upkeep } from './upkeep.ts'
 
@@ -30,6 +31,9 @@ export interface Feature {
   readonly name: string
   /** Its tables, with what a restore does with each. */
   readonly tables?: RestoreRules
+  /** What a restore does with each column of those that it brings back. */
+  readonly columns?: RestoreColumns
+  readonly restoring?: RestoreSteps
   readonly operations?: readonly AnyOperation[]
   /** The messages that it sends to receivers, as the OpenAPI document describes them. */
   readonly outgoing?: Outgoing

@@ -11,7 +11,11 @@ const FEATURES = 'server/src/features'
  * key-encryption keys: platform speaks of them too.
  */
 const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
-const MAX_TOUCHED = 5
+const MAX_TOUCHED = 6
+/** Files in which the word of a feature is one of another vocabulary: `webhooks` is a member of OpenAPI documents. */
+const OWN_WORDS: Readonly<Record<string, string[]>> = {
+  webhooks: ['server/src/platform/http/openapi/document.ts'],
+}
 /** Where a feature's variables and commands stand: beside those of the service. */
 const AT_THE_EDGE = /^server\/src\/(?:main[.]ts|commands\/.*|config\/[\w-]+-variables[.]ts)$/
 
@@ -61,7 +65,8 @@ describe('the table of what a new feature touches', () => {
 
 describe.each(folders.filter((name) => !BASE.includes(name)))('%s', (feature) => {
   test('is spoken of outside its folder by the files of the table alone', () => {
-    expect(whoSpeaksOf(feature).filter((file) => !touched.includes(file))).toEqual([])
+    const known = [...touched, ...(OWN_WORDS[feature] ?? [])]
+    expect(whoSpeaksOf(feature).filter((file) => !known.includes(file))).toEqual([])
   })
 })
 

@@ -69,6 +69,8 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
     onMade: async () => undefined,
     rules,
+    columns: service.app.columns,
+    steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
     prove: async () => undefined,

@@ -31,3 +31,32 @@ test('what is in a backup of everything can be read for it by the role that sees
   )
   expect(rows).toEqual([])
 })
+
+test('each column of a table that a restore brings back is declared as data or as access, and no other', async () => {
+  const rows = await service.database.sql<{ name: string; columns: string[] }>(
+    `select c.relname as name, array_agg(a.attname::text order by a.attname::text) as columns
+     from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' group by 1`,
+  )
+  const there = rows
+    .filter(({ name }) => ['restored', 'merged'].includes(service.app.tables[name] ?? ''))
+    .map(({ name, columns }) => [name, columns])
+  const declared = Object.entries(service.app.columns).map(([name, { data, access = {} }]) => [
+    name,
+    [...data, ...Object.keys(access)].sort(),
+  ])
+  expect(Object.fromEntries(declared)).toEqual(Object.fromEntries(there))
+})
+
+test('the other declarations name columns of their table', () => {
+  for (const [name, rules] of Object.entries(service.app.columns)) {
+    const { data, access = {}, spent = {}, deletedAt, parked, owner } = rules
+    const known = [...data, ...Object.keys(access)]
+    const named = [...Object.keys(spent), deletedAt, parked?.column, owner?.column]
+    expect([name, named.filter((one) => one !== undefined && !known.includes(one))]).toEqual([
+      name,
+      [],
+    ])
+  }
+})

@@ -45,6 +45,8 @@ export async function workOn(service: Service, store: Store, others: Partial<Wor
     tables: ['tenants', 'users', 'departments'],
     onMade: async () => undefined,
     rules: service.app.tables,
+    columns: service.app.columns,
+    steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
     prove: async () => undefined,

@@ -16,7 +16,7 @@ import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
-import { SECOND_FACTOR_TABLES } from './second-factor/second-factor.table.ts'
+import { SECOND_FACTOR_COLUMNS, SECOND_FACTOR_TABLES } from './second-factor/second-factor.table.ts'
 import { lastLogins } from './sessions/last-logins.ts'
 import { sessionStates } from './sessions/session-states.ts'
 import { sessionOperations } from './sessions/sessions.routes.ts'
@@ -65,6 +65,12 @@ const AUTH_TABLES = {
 
 /** The session of a caller who was signed out while their request ran. */
 const CONFLICTS = { sessions__live: 'invalid_token' } as const
+
+const DECLARED = {
+  tables: AUTH_TABLES,
+  columns: SECOND_FACTOR_COLUMNS,
+  conflicts: CONFLICTS,
+} as const
 
 export interface Auth extends Feature {
   keys: SigningKeys
@@ -123,8 +129,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   purgeSignIn(core)
   return {
     name: 'auth',
-    tables: AUTH_TABLES,
-    conflicts: CONFLICTS,
+    ...DECLARED,
     keys,
     sessions,
     secondFactor,

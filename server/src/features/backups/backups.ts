@@ -6,6 +6,7 @@ import { differingSafeguards } from '../../platform/db/fixes/index.ts'
 import type { Conflicts, DatabaseAddress } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
+import type { RestoreColumns, RestoreSteps } from '../../platform/restore-columns.ts'
 import { isBackedUp, type PurgedRecords, type RestoreRules } from '../../platform/restore-rule.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
@@ -43,6 +44,10 @@ type Core = Needs<
 export interface BackedUp {
   /** The restore rule of each table. */
   tables: RestoreRules
+  /** What a restore does with each column of those that it brings back. */
+  columns: RestoreColumns
+  /** What features do within a restore in place. */
+  steps: readonly RestoreSteps[]
   /** The tables with sealed columns. */
   sealed: readonly SealedTable[]
   /** The values that the root key encrypts. */
@@ -55,7 +60,7 @@ export interface BackedUp {
 
 export async function openBackups(
   core: Core,
-  { tables, sealed, rootSealed, purgedRecords, conflicts }: BackedUp,
+  { tables, columns, steps, sealed, rootSealed, purgedRecords, conflicts }: BackedUp,
 ): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, hold, ofRootKeys, openConnection, config } = core
   const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
@@ -85,6 +90,8 @@ export async function openBackups(
       openConnection,
       tables: backedUp,
       rules: tables,
+      columns,
+      steps,
       purgedRecords,
       conflicts,
       prove: (client) => proveSeals(client, core.sealer, sealed),

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreColumns } from '../../platform/restore-columns.ts'
 import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface DepartmentsTable {
@@ -17,6 +18,16 @@ export interface DepartmentsTable {
 export const DEPARTMENT_TABLES = {
   departments: 'restored',
 } as const satisfies RestoreRules
+
+export const DEPARTMENT_COLUMNS = {
+  departments: {
+    data: [
+      ...['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'],
+      ...['name_key', 'is_folded', 'is_double'],
+    ],
+    parked: { column: 'name', value: `'restoring-' || live.id` },
+  },
+} as const satisfies RestoreColumns
 
 declare module '../../platform/db/database.ts' {
   interface Database {

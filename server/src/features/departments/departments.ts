@@ -5,7 +5,7 @@ import type { Feature } from '../../platform/feature.ts'
 import { departmentOperations } from './departments.routes.ts'
 import { type DepartmentsDeps, departmentsService } from './departments.service.ts'
 import { purgeDepartments, saveNameKeys } from './departments.store.ts'
-import { DEPARTMENT_TABLES } from './departments.table.ts'
+import { DEPARTMENT_COLUMNS, DEPARTMENT_TABLES } from './departments.table.ts'
 import { departmentHeadFix, type FindUnfitHeads } from './head.fix.ts'
 
 export function openDepartments(
@@ -19,6 +19,7 @@ export function openDepartments(
   return {
     name: 'departments',
     tables: DEPARTMENT_TABLES,
+    columns: DEPARTMENT_COLUMNS,
     operations: departmentOperations(
       departmentsService({ db, clock, changes, mayHead, requireSignedIn }),
     ),

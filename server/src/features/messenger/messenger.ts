@@ -17,6 +17,7 @@ import { messengerFixes } from './fixes/fixes.ts'
 import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
+import { endLinks } from './linking/restored.store.ts'
 import { unlinker } from './linking/unlink.ts'
 import { expiredFix, keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
@@ -118,6 +119,7 @@ export async function openMessenger(
   return {
     name: 'messenger',
     tables: MESSENGER_TABLES,
+    restoring: { after: endLinks },
     operations: messengerOperations(
       linkingService({ ...deps, standing }),
       openHook({ db, take, secret }),

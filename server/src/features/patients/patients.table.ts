@@ -1,5 +1,6 @@
 /** The tables of patients. */
 import type { Generated, GeneratedAlways } from 'kysely'
+import type { RestoreColumns } from '../../platform/restore-columns.ts'
 import type { PurgedRecords, RestoreRules } from '../../platform/restore-rule.ts'
 import type { SealedColumns } from './records/fields.ts'
 
@@ -70,6 +71,23 @@ export const PATIENT_TABLES = {
   patient_cache_faults: 'made anew',
   purged_patients: 'kept',
 } as const satisfies RestoreRules
+
+export const PATIENT_COLUMNS = {
+  patients: {
+    data: [
+      ...['id', 'tenant_id', 'department_id', 'attending_doctor_id', 'version', 'fold_version'],
+      ...['sealed_full_name', 'sealed_birth_date', 'sealed_sex', 'sealed_identifiers'],
+      ...['sealed_phone', 'sealed_email', 'sealed_address', 'sealed_allergies', 'sealed_notes'],
+      ...['created_at', 'updated_at', 'deleted_at'],
+    ],
+    deletedAt: 'deleted_at',
+  },
+  patient_tokens: {
+    data: ['tenant_id', 'patient_id', 'kind', 'token', 'data_key_id', 'is_living'],
+    // An identifier is held by living patients only.
+    parked: { column: 'is_living', value: 'false' },
+  },
+} as const satisfies RestoreColumns
 
 export const PURGED_PATIENTS = {
   table: 'patients',

@@ -10,12 +10,13 @@ import { comparesCache } from './cache/compare.ts'
 import { openPatientCache } from './cache/patient-cache.ts'
 import { PATIENT_FIXES } from './fixes.ts'
 import { patientOperations } from './patients.routes.ts'
-import { PATIENT_TABLES } from './patients.table.ts'
+import { PATIENT_COLUMNS, PATIENT_TABLES } from './patients.table.ts'
 import { guessedIdentifiers, IDENTIFIER_CONFLICT } from './records/guessed-identifiers.ts'
 import { loaderOf } from './records/load.ts'
 import { recordsService } from './records/records.service.ts'
 import { searchService } from './search/search.service.ts'
 import { breakingGlass } from './sight/break-glass.service.ts'
+import { endGrants } from './sight/restored.store.ts'
 import { openSights } from './sight/sight.ts'
 import { foldsTokens } from './upkeep/fold-tokens.ts'
 import { purgesDeleted } from './upkeep/purge.jobs.ts'
@@ -79,6 +80,8 @@ export function openPatients(core: Core): Feature {
     fixes: PATIENT_FIXES,
     conflicts: IDENTIFIER_CONFLICT,
     tables: PATIENT_TABLES,
+    columns: PATIENT_COLUMNS,
+    restoring: { after: endGrants },
     counts: { patients_count: countPatients },
     purgeRows: purgePatients,
   }

@@ -83,7 +83,7 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
       refusesInput: true,
       example: { body: CARDNET_EXAMPLE },
       headers: { 'Cardnet-Signature': '`t=<unix>,v1=<hex>`: HMAC-SHA256 of `t.` and the body' },
-      refusals: ['invalid_signature', 'notification_unreadable', 'inbox_full'],
+      refusals: ['invalid_signature', 'inbox_full'],
       async handle({ body, headers }) {
         await arrivals.take(cardnet.judge(bounded(cardnet, body), headers['Cardnet-Signature']))
         return RECEIVED
@@ -178,7 +178,6 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
         from: startOf(notificationList, given, refuse),
       }),
       success: [200, NotificationPage],
-      refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => records.listNotifications(caller, query, refined),
     }),
     operation({

@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { RestoreColumns } from '../../platform/restore-columns.ts'
 import type { RestoreRules } from '../../platform/restore-rule.ts'
 
 export interface PreferencesTable {
@@ -12,6 +13,10 @@ export interface PreferencesTable {
 export const PREFERENCE_TABLES = {
   preferences: 'restored',
 } as const satisfies RestoreRules
+
+export const PREFERENCE_COLUMNS = {
+  preferences: { data: ['user_id', 'tenant_id', 'theme', 'settings', 'updated_at'] },
+} as const satisfies RestoreColumns
 
 declare module '../../platform/db/database.ts' {
   interface Database {

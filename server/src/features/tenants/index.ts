@@ -1,5 +1,6 @@
 /** What other features and the composition root may use of tenants. */
 
+export { deleteTenants, leavingTenants } from './restored.store.ts'
 export { purgeDeletedTenants } from './tenants.jobs.ts'
 export { tenantEntry } from './tenants.journal.ts'
 export { RESERVED_SUBDOMAINS } from './tenants.schema.ts'

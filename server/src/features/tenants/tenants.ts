@@ -1,6 +1,7 @@
 /** Tenants, put together. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature.ts'
+import { TENANT_COLUMNS } from './tenants.restore.ts'
 import { tenantOperations } from './tenants.routes.ts'
 import { type Tenants, type TenantsDeps, tenantsService } from './tenants.service.ts'
 import { countTenants } from './tenants.store.ts'
@@ -16,6 +17,7 @@ export function openTenants(
   return {
     name: 'tenants',
     tables: TENANT_TABLES,
+    columns: TENANT_COLUMNS,
     service,
     operations: tenantOperations(service),
     conflicts: { tenants__subdomain: 'subdomain_taken' },

@@ -2,6 +2,12 @@
 
 export { actingOn, type OnUser } from './acting.ts'
 export { type CheckPassword, passwordCheck } from './own-password.ts'
+export {
+  isAddressOfOther,
+  isOperatorLeft,
+  keptAccounts,
+  leaveUnknownDepartments,
+} from './restored.store.ts'
 export { Profile, UserPath } from './users.schema.ts'
 export { departmentIssue, requireDepartment } from './users.service.ts'
 export { STATUS } from './users.status.ts'

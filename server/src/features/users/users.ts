@@ -3,6 +3,7 @@ import type { Needs } from '../../core.ts'
 import { foldsNames } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature.ts'
 import { type ResetOperator, resetsOperators } from './operator-reset.ts'
+import { USER_COLUMNS } from './users.restore.ts'
 import { userOperations } from './users.routes.ts'
 import { type UsersDeps, usersService } from './users.service.ts'
 import { countUsers, purgeUsers, saveNameKeys } from './users.store.ts'
@@ -21,6 +22,7 @@ export function openUsers(
     name: 'users',
     resetOperator: resetsOperators({ db, passwords, passwordSet }),
     tables: USER_TABLES,
+    columns: USER_COLUMNS,
     operations: userOperations(usersService(deps)),
     conflicts: { users__email: 'email_taken' },
     counts: { users_count: countUsers },

@@ -15,6 +15,7 @@ import { replaysService } from './replays/replays.service.ts'
 import { sender } from './sending/attempt.ts'
 import { daysUpkeep } from './upkeep/days.ts'
 import { deletesDeliveries, keepWebhooksTidy, purgeWebhooks, retriesNow } from './webhooks.jobs.ts'
+import { WEBHOOK_COLUMNS, WEBHOOK_STEPS } from './webhooks.restore.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 import { WEBHOOK_TABLES } from './webhooks.table.ts'
 
@@ -63,6 +64,8 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   return {
     name: 'webhooks',
     tables: WEBHOOK_TABLES,
+    columns: WEBHOOK_COLUMNS,
+    restoring: WEBHOOK_STEPS,
     services,
     operations: webhookOperations(services),
     outgoing: OUTGOING,

@@ -9,7 +9,7 @@ export {
   type WrappedKey,
 } from './key-ring.ts'
 export { type KeyRotation, keyRotation } from './key-rotation.ts'
-export { KEY_TABLES } from './keys.table.ts'
+export { KEY_COLUMNS, KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
 export { discardSealed } from './lost-root.ts'
 export { type OwnKeys, ownKeys } from './own-keys.ts'

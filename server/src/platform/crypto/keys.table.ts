@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreColumns } from '../restore-columns.ts'
 import type { RestoreRules } from '../restore-rule.ts'
 
 export interface KeyEncryptionKeysTable {
@@ -35,6 +36,16 @@ export const KEY_TABLES = {
   key_encryption_keys: 'merged',
   data_keys: 'merged',
 } as const satisfies RestoreRules
+
+/** Keys that come back only decrypt what they have encrypted. Those of today go on encrypting. */
+const retired_at = { merged: 'stage.retired_at', deleted: 'coalesce(stage.retired_at, now())' }
+export const KEY_COLUMNS = {
+  key_encryption_keys: { data: ['id', 'wrapped_key', 'created_at'], access: { retired_at } },
+  data_keys: {
+    data: ['id', 'tenant_id', 'key_encryption_key_id', 'wrapped_key', 'created_at'],
+    access: { retired_at },
+  },
+} as const satisfies RestoreColumns
 
 declare module '../db/database.ts' {
   interface Database {

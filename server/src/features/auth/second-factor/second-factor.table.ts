@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { RestoreColumns } from '../../../platform/restore-columns.ts'
 import type { RestoreRules } from '../../../platform/restore-rule.ts'
 
 export interface SecondFactorsTable {
@@ -21,6 +22,20 @@ export const SECOND_FACTOR_TABLES = {
   second_factors: 'merged',
   recovery_codes: 'merged',
 } as const satisfies RestoreRules
+
+/** Codes that were spent since the backup stay so. */
+export const SECOND_FACTOR_COLUMNS = {
+  second_factors: {
+    data: ['user_id', 'tenant_id', 'sealed_secret', 'confirmed_at', 'last_step', 'created_at'],
+    owner: { table: 'users', column: 'user_id' },
+    spent: { last_step: 'greatest(stage.last_step, live.last_step)' },
+  },
+  recovery_codes: {
+    data: ['user_id', 'tenant_id', 'code_hash', 'used_at'],
+    owner: { table: 'users', column: 'user_id' },
+    spent: { used_at: 'coalesce(stage.used_at, live.used_at)' },
+  },
+} as const satisfies RestoreColumns
 
 declare module '../../../platform/db/database.ts' {
   interface Database {

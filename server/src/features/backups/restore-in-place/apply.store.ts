@@ -6,15 +6,19 @@
 import type { Connection } from '../../../platform/db/index.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
 import type { Difference } from './outcome.ts'
-import { id, type Staged, stageOf } from './stage.store.ts'
+import { id, matching, type Staged, stageOf } from './stage.store.ts'
 
 const ENDING: readonly RestoreRule[] = ['ended', 'closed']
 
-/** A table with what is done to it. */
-export type Ruled = Staged & { rule: RestoreRule }
+/** A column of a unique index, and the value that keeps a row out of the way until each gets its own. */
+interface Parked {
+  column: string
+  value: string
+}
 
-const matching = ({ key }: Staged) =>
-  key.map((column) => `live.${id(column)} = stage.${id(column)}`).join(' and ')
+/** A table with what is done to it. */
+export type Ruled = Staged & { rule: RestoreRule; parked?: Parked | undefined }
+
 const listOf = (columns: readonly string[], of?: string) =>
   columns.map((column) => (of ? `${of}.${id(column)}` : id(column))).join(', ')
 /** What is compared and written: a change of the key is another row. */
@@ -56,20 +60,6 @@ async function countOf(client: Connection, text: string): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-interface Parked {
-  column: string
-  value: string
-}
-
-/** What is unique, and may have changed hands: the value that keeps it out of the way until each gets its own. */
-const UNIQUE: Readonly<Record<string, Parked>> = {
-  departments: { column: 'name', value: `'restoring-' || live.id` },
-  tenants: { column: 'subdomain', value: `'restoring-' || live.id` },
-  // A patient's identifier is held by the living alone, and a webhook's current secret is the one without an end.
-  patient_tokens: { column: 'is_living', value: 'false' },
-  webhook_secrets: { column: 'expires_at', value: 'coalesce(live.expires_at, now())' },
-}
-
 /** Makes the rows of all tables those of their stages. @param tables each behind those it points to */
 export async function apply(
   client: Connection,
@@ -103,10 +93,9 @@ export async function apply(
  * those of the stage by that alone: nothing is left to change in them.
  */
 async function park(client: Connection, table: Ruled): Promise<number> {
-  const unique = UNIQUE[table.name]
   const emptied = table.emptied.map((column) => ({ column, value: 'null' }))
   let same = 0
-  for (const parked of unique ? [unique, ...emptied] : emptied)
+  for (const parked of table.parked ? [table.parked, ...emptied] : emptied)
     same += await parkColumn(client, table, parked)
   return same
 }
@@ -153,32 +142,6 @@ async function update(client: Connection, table: Ruled): Promise<number> {
      from ${stageOf(table.name)} stage where ${matching(table)} and ${DIFFERS(values)}`,
   )
   return rowCount ?? 0
-}
-
-/** The webhooks of the scope that get another URL. Comes before they are applied. */
-export async function withOtherUrl(client: Connection): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    'select live.id from webhooks live join stage_webhooks stage on stage.id = live.id where live.url <> stage.url',
-  )
-  return rows.map(({ id: webhook }) => webhook)
-}
-
-/**
- * Closes the circuits of webhooks, as where an administrator changes the URL: how the receiver of before does says
- * nothing of the other. For a transaction that sees all, behind that of the restore, which the engine would outrun here.
- */
-export async function closeCircuits(
-  client: Connection,
-  webhooks: readonly string[],
-): Promise<void> {
-  await client.query(
-    `update webhook_queues set
-      due_at = now(), leased_by = null, leased_until = null, epoch = epoch + 1, resets = resets + 1,
-      failures = default, failure_share = default, failing_since = null, failed_at = null,
-      slots = default, paused_until = null, probed_at = null, answered_at = null
-    where webhook_id = any($1)`,
-    [webhooks],
-  )
 }
 
 /** Ends what lets people in. @param tenantId of one tenant alone */

@@ -15,7 +15,6 @@ import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.t
 import { LostJobError } from '../work/work.store.ts'
 import type { TenantCase } from './access.store.ts'
 import { MAX_CASES } from './outcome.ts'
-import { RefusedError } from './refused.ts'
 
 /** Longer than any node that is well takes to hear of it. */
 const HEARD_AFTER_MS = 1_000
@@ -109,90 +108,11 @@ export async function enterScope(client: Connection, tenantId: number | null): P
   )
 }
 
-/**
- * The clinics that a restore deletes: those that are deleted in the backup and were put back since, and where everything
- * is restored those that the backup does not know.
- */
-export async function leavingTenants(
-  client: Connection,
-  tenantId: number | null,
-): Promise<number[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `select live.id from tenants live left join stage_tenants stage on stage.id = live.id
-     where live.deleted_at is null and (stage.deleted_at is not null
-       or stage.id is null and not live.is_platform and $1::bigint is null)
-     order by 1`,
-    [tenantId],
-  )
-  return rows.map(({ id }) => Number(id))
-}
-
-/** Deletes clinics as a deletion by hand does: nothing of theirs is lost, and each can be put back. */
-export async function deleteTenants(
-  client: Connection,
-  tenants: readonly number[],
-  { user_id, user_email, origin }: Actor,
-): Promise<void> {
-  await client.query(
-    `with deleted as (
-       update tenants set deleted_at = now() where id = any($6) returning id)
-     insert into journal
-       (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, user_agent, request_id)
-     select id, $1, $2, 'tenant.deleted', 'tenant', id, $3, $4, $5 from deleted`,
-    [user_id, user_email, ...originOf(origin), tenants],
-  )
-}
-
 const originOf = (origin: Actor['origin']) => [
   origin?.ip ?? null,
   origin?.user_agent ?? null,
   origin?.request_id ?? null,
 ]
-
-/** As sign-in counts them: a superadmin of whichever tenant. */
-const OPERATES = `u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null`
-
-/**
- * Looks at the stage, once it is narrowed, and past it at who is no part of the restore. For the role that sees all.
- * @throws RefusedError where nobody could operate the platform any more
- */
-export async function requireOperator(client: Connection, tenantId: number | null): Promise<void> {
-  const { rows } = await client.query<{ some: boolean }>(
-    `select exists (
-       select from stage_users u join stage_tenants t on t.id = u.tenant_id where ${OPERATES}
-       union all
-       select from users u join tenants t on t.id = u.tenant_id where ${OPERATES}
-         and $1::bigint is not null and t.id not in (select id from stage_tenants)) as some`,
-    [tenantId],
-  )
-  if (!rows[0]?.some) throw new RefusedError('no superadmin would be left who can sign in')
-}
-
-/** Ends what break-glass has opened. */
-export async function endGrants(client: Connection): Promise<void> {
-  await client.query(
-    'update patient_grants set ended_at = now() where ended_at is null and expires_at > now()',
-  )
-}
-
-/**
- * With the access of the backup: takes away the chats that were linked since `instant`, and what was subscribed to.
- * Whoever orders keeps theirs.
- */
-export async function endLinks(
-  client: Connection,
-  instant: string,
-  orderedBy: number | null,
-): Promise<void> {
-  await client.query(
-    'delete from messenger_links where linked_at > $1 and user_id is distinct from $2',
-    [instant, orderedBy],
-  )
-  await client.query(
-    'delete from messenger_subscriptions where updated_at > $1 and user_id is distinct from $2',
-    [instant, orderedBy],
-  )
-}
 
 /** Writes one entry into the journal of each clinic that was restored, with what was kept of its people's access. */
 export async function tellJournals(

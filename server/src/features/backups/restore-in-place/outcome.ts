@@ -2,7 +2,7 @@
 
 /** One record that does not come back as the backup has it. */
 export interface AccessCase {
-  table: 'users' | 'tenants' | 'webhooks'
+  table: string
   id: number
   /** What stays as it is now, or comes back locked. */
   fields: string[]

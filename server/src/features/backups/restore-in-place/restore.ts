@@ -12,7 +12,10 @@ import type { Connection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/db/migrate.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { RestoreColumns, RestoreSteps } from '../../../platform/restore-columns.ts'
 import type { PurgedRecords, RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
+import { deleteTenants, leavingTenants } from '../../tenants/index.ts'
+import { isAddressOfOther, isOperatorLeft, keptAccounts } from '../../users/index.ts'
 import { type CreateDeps, createBackup, measure, type Watch } from '../create/create.ts'
 import { installationOf, schemaOf } from '../create/snapshot.store.ts'
 import { isBeingPurged } from '../erase/erase.store.ts'
@@ -24,29 +27,22 @@ import { openBackup } from '../file/read.ts'
 import { WEBHOOK_QUEUES } from '../made-anew.ts'
 import type { Job, Made } from '../work/work.store.ts'
 import {
-  beginGraceAnew,
-  keepKeys,
+  beginGraceAgain,
   keepSpent,
   keepTodays,
   narrowAccess,
   type TenantCase,
 } from './access.store.ts'
-import {
-  apply,
-  closeCircuits,
-  compare,
-  endAccess,
-  type Ruled,
-  withOtherUrl,
-} from './apply.store.ts'
+import { apply, compare, endAccess, type Ruled } from './apply.store.ts'
 import * as closing from './closing.store.ts'
 import { filler } from './fill.ts'
 import { leaveOut } from './leave-out.ts'
-import { keptAccounts, requireOwnAddresses } from './orderer.store.ts'
+import { keepAccounts, keepOwned } from './orderer.store.ts'
 import { MAX_CASES, type RestoreOptions, type RestoreResult } from './outcome.ts'
 import { RefusedError, requireSafeguards } from './refused.ts'
 import { type RowSource, rowsOfFile, withOlderRows } from './rows.ts'
 import { indexStages, makeStages, type Staged } from './stage.store.ts'
+import { beforeRows, finish } from './steps.ts'
 
 const KEYS: readonly string[] = ['key_encryption_keys', 'data_keys']
 const TRIES = 5
@@ -55,6 +51,10 @@ const LOOKING = 'begin isolation level repeatable read read only'
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules
+  /** What it does with the columns of those that it brings back. */
+  columns: RestoreColumns
+  /** What features do within it, in the order of the list. */
+  steps: readonly RestoreSteps[]
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]
   log: Logger
@@ -116,7 +116,12 @@ async function requirePossible(
   await closing.enterScope(client, null)
   if (tenant_id !== null && (await isBeingPurged(client, tenant_id)))
     throw new RefusedError('the purge of the tenant has begun; it comes back from no backup')
-  await requireOwnAddresses(client, await keptAccounts(client, actor.user_id, tenant_id))
+  const kept = await keptAccounts(client, actor.user_id, tenant_id)
+  // Of two accounts with one address only one can be there.
+  if (await isAddressOfOther(client, kept))
+    throw new RefusedError(
+      'the backup has another account with your address, or that of a superadmin, which was deleted since; have another superadmin order it',
+    )
   await client.query('rollback')
 }
 
@@ -150,7 +155,7 @@ async function stage(
   deps: RestoreDeps,
   watch: Watch,
 ): Promise<OnStage> {
-  const { keeper, store, rules, log } = deps
+  const { keeper, store, rules, columns, log } = deps
   const notes = await notesIn([store], keeper, log)
   const name = fileName(job.backup_id, job.rewritten_at)
   const size = await store.size(name)
@@ -161,7 +166,10 @@ async function stage(
     }).source
   const fill = async (rows: RowSource): Promise<Ruled[]> => {
     const staged = await fillStages(client, rows, rules, options.tenant_id)
-    return staged.map((table) => ({ ...table, rule: ruleOf(rules, table.name, options.access) }))
+    return staged.map((table) => {
+      const rule = ruleOf(rules, table.name, options.access)
+      return { ...table, rule, parked: columns[table.name]?.parked }
+    })
   }
   const fillFitting = async () => {
     await using file = await openBackup(read(), keeper)
@@ -256,19 +264,19 @@ async function rehearse(
   client: Connection,
   job: Job,
   options: RestoreOptions,
-  { purgedRecords }: RestoreDeps,
+  { purgedRecords, columns }: RestoreDeps,
   { tables, noted }: OnStage,
 ): Promise<RestoreResult> {
   await client.query(LOOKING)
   const left = await leaveOut(client, options, tables, noted, purgedRecords)
   await closing.enterScope(client, null)
-  const cases = await narrow(client, job, options, tables)
+  const cases = await narrow(client, job, options, tables, columns)
   await client.query('commit')
   await client.query(LOOKING)
   await closing.enterScope(client, options.tenant_id)
   const differences: RestoreResult['tables'] = {}
   for (const table of tables) differences[table.name] = await compare(client, table)
-  const deleted = await closing.leavingTenants(client, options.tenant_id)
+  const deleted = await leavingTenants(client, options.tenant_id)
   await client.query('rollback')
   return { ...resultOf(options, differences, cases, null), ...left, deleted }
 }
@@ -288,23 +296,25 @@ async function run(
   await requireSafeguards(client, deps.differing)
   const left = await leaveOut(client, options, tables, noted, deps.purgedRecords)
   await takeSafetyBackup(safety, job, tenant_id, snapshot, deps, watch)
-  const keys = tables.filter(({ name }) => name === 'key_encryption_keys')
+  const keyTables = tables.filter(({ name }) => KEYS.includes(name))
+  const keys = keyTables.filter(({ name }) => name === 'key_encryption_keys')
   // A tenant's role reads these keys, but makes none.
   await closing.enterScope(client, null)
-  await keepKeys(client)
+  await narrowAccess(client, keyTables, deps.columns)
   const keyed = await apply(client, keys)
   const rest = tables.filter((table) => !keys.includes(table))
-  const cases = await narrow(client, job, options, rest)
+  const cases = await narrow(client, job, options, rest, deps.columns)
   await client.query('reset role')
   await closing.enterScope(client, tenant_id)
-  const deleted = await closing.leavingTenants(client, tenant_id)
-  const redirected = await withOtherUrl(client)
+  const deleted = await leavingTenants(client, tenant_id)
+  const afterwards = await beforeRows(client, deps.steps)
   const differences = { ...keyed, ...(await apply(client, rest)) }
   await client.query(WEBHOOK_QUEUES)
-  await closing.deleteTenants(client, deleted, job.actor)
-  await closing.endGrants(client)
+  await deleteTenants(client, deleted, job.actor)
   await endAccess(client, deps.rules, tenant_id)
-  if (options.access === 'backup') await closing.endLinks(client, instant, job.actor.user_id)
+  const bringsAccess = options.access === 'backup'
+  const restoring = { bringsAccess, instant, orderedBy: job.actor.user_id }
+  for (const step of deps.steps) await step.after?.(client, restoring)
   await deps.prove(client)
   const result = { ...resultOf(options, differences, cases, safety), ...left, deleted }
   await closing.tellJournals(client, job.actor, {
@@ -313,22 +323,8 @@ async function run(
     cases,
   })
   await closing.commit(client, job.id, result)
-  await canFail(reset(client, redirected), 'closing the circuits of webhooks', deps.log)
+  await canFail(finish(client, afterwards), 'the work after a restore', deps.log)
   return result
-}
-
-/** Behind the restore: nothing of it depends on this. */
-async function reset(client: Connection, redirected: readonly string[]): Promise<void> {
-  if (redirected.length === 0) return
-  await client.query('begin')
-  try {
-    await closing.enterScope(client, null)
-    await closeCircuits(client, redirected)
-    await client.query('commit')
-  } catch (error) {
-    await client.query('rollback')
-    throw error
-  }
 }
 
 /**
@@ -339,17 +335,20 @@ async function narrow(
   client: Connection,
   { actor }: Job,
   { access, tenant_id }: RestoreOptions,
-  tables: readonly Staged[],
+  all: readonly Staged[],
+  columns: RestoreColumns,
 ): Promise<TenantCase[]> {
+  const tables = all.filter(({ name }) => !KEYS.includes(name))
   const kept = await keptAccounts(client, actor.user_id, tenant_id)
-  await beginGraceAnew(client)
-  let cases: TenantCase[] = []
-  if (access === 'backup') await keepSpent(client, kept, tables)
-  else {
-    cases = await narrowAccess(client, kept, tables)
-    await keepTodays(client)
-  }
-  await closing.requireOperator(client, tenant_id)
+  await beginGraceAgain(client, tables, columns)
+  const isBackups = access === 'backup'
+  const cases = isBackups ? [] : await narrowAccess(client, tables, columns)
+  if (isBackups) await keepSpent(client, tables, columns)
+  else await keepTodays(client, tables, columns)
+  await keepAccounts(client, kept, tables, columns)
+  if (isBackups) await keepOwned(client, kept, tables, columns)
+  if (!(await isOperatorLeft(client, tenant_id)))
+    throw new RefusedError('no superadmin would be left who can sign in')
   return cases
 }
 

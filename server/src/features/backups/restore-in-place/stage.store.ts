@@ -27,6 +27,10 @@ export interface Staged {
 
 export const stageOf = (name: string): string => id(`stage_${name}`)
 
+/** The condition that `stage` and `live` are one row. */
+export const matching = ({ key }: Pick<Staged, 'key'>): string =>
+  key.map((column) => `live.${id(column)} = stage.${id(column)}`).join(' and ')
+
 /** Makes an empty stage for each table. They live as long as the connection. */
 export async function makeStages(
   client: Connection,

@@ -23,6 +23,7 @@ import type { Migration } from '../../../platform/db/migrate.ts'
 import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { RestoreColumns, RestoreSteps } from '../../../platform/restore-columns.ts'
 import type { PurgedRecords, RestoreRules } from '../../../platform/restore-rule.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
 import { insertBackup } from '../backups.store.ts'
@@ -49,6 +50,8 @@ export interface WorkerDeps extends CreateDeps {
   clock: Time
   /** What a restore does with each table. */
   rules: RestoreRules
+  columns: RestoreColumns
+  steps: readonly RestoreSteps[]
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]
   /** The problem that a broken constraint is, in the words of its feature. */

@@ -9,7 +9,7 @@ import { type AnyOperation, operation } from '../operation.ts'
 import { takesBytes } from '../raw-body.ts'
 import { statusesOf } from '../refusals.ts'
 import { descriptionOf } from './descriptions.ts'
-import { type Outgoing, webhooksOf } from './outgoing.ts'
+import { type Outgoing, outgoingOf } from './outgoing.ts'
 import { OF_ALL, refusalOf, type SharedRefusals } from './refusals.ts'
 import { answerOf } from './samples.ts'
 import { type Json, publish, whatMustBeSent } from './schemas.ts'
@@ -46,7 +46,7 @@ export function openApiDocument(
 ): Json {
   const named: Named = { sent: {}, answered: {}, shared: { responses: {}, examples: {} } }
   const events = new Set(outgoing?.events.map(({ name }) => name))
-  const webhooks = outgoing && webhooksOf(outgoing, named.answered)
+  const messages = outgoing && outgoingOf(outgoing, named.answered)
   const paths: Record<string, Json> = {}
   for (const op of operations) {
     const item = paths[op.path] ?? {}
@@ -70,7 +70,7 @@ export function openApiDocument(
     servers: [{ url: '.', description: 'This service' }],
     tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths: inOrder(paths),
-    ...(webhooks ? { webhooks } : {}),
+    ...(messages ? { webhooks: messages } : {}),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: HEADERS,

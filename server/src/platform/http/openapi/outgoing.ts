@@ -21,7 +21,7 @@ export interface Outgoing {
 }
 
 /** The `webhooks` object of the document, with an example of every event; adds the body to `schemas`. */
-export function webhooksOf({ tag, headers, body, events }: Outgoing, schemas: Json): Json {
+export function outgoingOf({ tag, headers, body, events }: Outgoing, schemas: Json): Json {
   const post = {
     operationId: 'receiveEvent',
     summary: 'Receive an event',

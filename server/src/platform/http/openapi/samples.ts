@@ -21,7 +21,7 @@ interface Keywords {
 const OF_FORMAT: Readonly<Record<string, string>> = {
   'date-time': '2026-11-21T08:30:00.000Z',
   date: '1984-03-09',
-  'idn-email': 'paula.patient@mail.example',
+  'idn-email': 'paula@mail.example',
 }
 
 /** Returns an example of the success of an operation; undefined where it has no JSON body. */

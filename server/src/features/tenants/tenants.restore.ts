@@ -1,0 +1,55 @@
+/** What a restore does with the columns of tenants: none opens further than it is today. */
+import type { RestoreColumns } from '../../platform/restore-columns.ts'
+
+/** By whom it lets register, which is after approval unless it says otherwise: of two, the one for fewer stays. */
+const openness = (row: string) =>
+  `case ${row}.settings ->> 'registration' when 'closed' then 0 when 'open' then 2 else 1 end`
+const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
+
+/** Whether it is kept off the public list. */
+const hidden = (row: string) => `coalesce(${row}.settings -> 'listed' = 'false', false)`
+const HIDDEN_SINCE = `${hidden('live')} and not ${hidden('stage')}`
+
+/** Whose second factor a tenant demands: what it says today counts. */
+const demanded = (row: string) => `${row}.settings -> 'require_totp'`
+const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} is distinct from ${demanded('stage')}`
+
+const withDemand = `case when ${TODAYS_DEMAND}
+  then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end`
+/** Where today's settings do not name it, neither do the restored ones. */
+const withRegistration = `case when ${TODAYS_REGISTRATION}
+  then (${withDemand}) - 'registration'
+    || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))
+  else ${withDemand} end`
+const mergedSettings = `case when ${HIDDEN_SINCE}
+  then jsonb_set(${withRegistration}, '{listed}', 'false') else ${withRegistration} end`
+
+/** A tenant whose purge has begun is no less on its way. */
+const unlessPurged = (column: string, purged: string) =>
+  `case when live.purge_started_at is null then stage.${column} else ${purged} end`
+
+export const TENANT_COLUMNS = {
+  tenants: {
+    data: ['id', 'name', 'subdomain', 'is_platform', 'is_demo', 'created_at'],
+    access: {
+      is_active: { merged: 'stage.is_active and live.is_active' },
+      deleted_at: { merged: 'coalesce(live.deleted_at, stage.deleted_at)' },
+      purge_started_at: { merged: 'coalesce(live.purge_started_at, stage.purge_started_at)' },
+      settings: { merged: mergedSettings },
+    },
+    reported: {
+      deleted: 'live.deleted_at is not null and stage.deleted_at is null',
+      is_active: 'stage.is_active and not live.is_active',
+      registration: TODAYS_REGISTRATION,
+      listed: HIDDEN_SINCE,
+      require_totp: TODAYS_DEMAND,
+    },
+    spent: {
+      is_active: unlessPurged('is_active', 'false'),
+      deleted_at: unlessPurged('deleted_at', 'live.deleted_at'),
+      purge_started_at: unlessPurged('purge_started_at', 'live.purge_started_at'),
+    },
+    deletedAt: 'deleted_at',
+    parked: { column: 'subdomain', value: `'restoring-' || live.id` },
+  },
+} as const satisfies RestoreColumns
