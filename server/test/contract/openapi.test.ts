@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fileOf } from '../../src/platform/http/download.ts'
 import { codesOf, statusesOf } from '../../src/platform/http/refusals.ts'
+import { PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
 import { referred } from '../support/openapi.ts'
 import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
@@ -14,6 +15,7 @@ import { openWalkable, type Step, walk } from './walk.ts'
 interface Document {
   openapi: string
   paths: Record<string, Record<string, Described>>
+  webhooks: any
 }
 
 interface Described {
@@ -96,6 +98,19 @@ describe('the document', () => {
       })
       expect([op.id, told.toSorted()]).toEqual([op.id, codesOf(op).toSorted()])
     }
+  })
+
+  test('has a message of each event that webhooks can subscribe to', () => {
+    const { requestBody, parameters } = document.webhooks.event.post
+    const { schema, examples } = requestBody.content['application/json']
+    expect(Object.keys(examples)).toEqual(PUBLIC_ACTIONS)
+    const ajv = new Ajv2020({ strict: false, validateFormats: false })
+    ajv.addSchema(document, 'contract')
+    const validate = ajv.compile({ $ref: `contract${schema.$ref}` })
+    for (const [event, { value }] of Object.entries<any>(examples))
+      expect([event, value.type, validate(value)]).toEqual([event, event, true])
+    const names = parameters.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
   })
 
   test('takes less than 450 kB', () => {

@@ -19,9 +19,11 @@ function recordedBy({ records = [] }: AnyOperation, events: ReadonlySet<string>)
   const recorded = `Audit log: ${list(records)}.`
   const heard = records.filter((action) => events.has(action))
   if (heard.length === 0) return [recorded]
-  return [
-    `${recorded} Webhooks can subscribe to ${heard.length < records.length ? list(heard) : heard.length === 1 ? 'it' : 'them'}.`,
-  ]
+  const all = heard.length === 1 ? 'it' : 'them'
+  const which = heard.length < records.length ? list(heard) : all
+  return [`${recorded} Webhooks can subscribe to ${which}.`]
 }
 
-const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
+const list = (names: readonly string[]): string => names.map(asCode).join(', ')
+
+const asCode = (name: string): string => ['`', name, '`'].join('')

@@ -8,7 +8,8 @@ import { operation } from '../operation.ts'
 import { statusesOf } from '../refusals.ts'
 import { openApiDocument, openapiOperation } from './document.ts'
 
-const Ward = Type.Object({ id: Id, name: Name, head: Nullable(Id) }, { $id: 'Ward' })
+const WardName = { ...Name, examples: ['Surgery'] }
+const Ward = Type.Object({ id: Id, name: WardName, head: Nullable(Id) }, { $id: 'Ward' })
 
 const change = operation({
   method: 'PUT',
@@ -138,7 +139,7 @@ describe('the document', () => {
   })
 
   describe('of a body', () => {
-    const defaulted = { hard: Type.Boolean({ default: false }), name: Name }
+    const defaulted = { hard: Type.Boolean({ default: false }), name: WardName }
     const Search = Type.Object(defaulted, { $id: 'Search' })
     const Bed = Type.Object(defaulted, { $id: 'Bed' })
     const body = Type.Object({

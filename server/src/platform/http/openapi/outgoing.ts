@@ -51,7 +51,7 @@ export function outgoingOf({ tag, headers, body, events }: Outgoing, schemas: Js
     },
     responses: {
       '2XX': { description: 'Received. After any other status the delivery is retried.' },
-      '410': { description: 'The receiver is gone. The webhook is deactivated.' },
+      410: { description: 'The receiver is gone. The webhook is deactivated.' },
     },
   }
   return { event: { post } }
