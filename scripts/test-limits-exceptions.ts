@@ -31,6 +31,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/database-fixes/replaced-indexes.test.ts': { seconds: 40 },
   'server/test/delivery/deaf.test.ts': { seconds: 40 },
   'server/test/docs/client-package.test.ts': { seconds: 60 },
+  'server/test/docs/runbooks.test.ts': { seconds: 110 },
   'server/test/encryption/fixes.test.ts': { services: 4, seconds: 40 },
   'server/test/encryption/killed.test.ts': { seconds: 40 },
   'server/test/encryption/root-rotation.test.ts': { services: 4, seconds: 40 },

@@ -129,11 +129,11 @@ export interface paths {
         put?: never;
         /**
          * Restore a backup
-         * @description Queues a restore in place, or with `dry_run` a preview of it. Rows written after the backup are lost. `access: merged` keeps access revoked that was revoked since; `access: backup` restores it.
+         * @description Queues a restore in place, or with `dry_run` a preview of it. Rows written after the backup are lost, and tenants created after a full backup are deleted. `access: merged` keeps access revoked that was revoked since; `access: backup` restores it.
          *
          *     Callers: superadmin, admin.
          *
-         *     Audit log: `backup.restored`, `backup.failed`. Webhooks can subscribe to them.
+         *     Audit log: `backup.restored`, `backup.failed`, `tenant.deleted`. Webhooks can subscribe to them.
          */
         post: operations["restoreBackup"];
         delete?: never;
@@ -677,7 +677,7 @@ export interface paths {
         put?: never;
         /**
          * Create a tenant
-         * @description Creates a tenant with its own encryption keys and roles. Unknown settings are kept. A known setting with a wrong value is rejected.
+         * @description Creates a tenant. Unknown settings are kept. A known setting with a wrong value is rejected.
          *
          *     Callers: superadmin.
          *
@@ -774,7 +774,7 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user
-         * @description Changes the fields that are sent. `department_id: null` removes the user from the department. A new e-mail address ends the sessions of the user, invalidates earlier links, and notifies both addresses.
+         * @description Changes the fields that are sent. `department_id: null` removes the user from the department. A new e-mail address ends the sessions of the user, invalidates earlier links, notifies the former address if it was confirmed, and sends the new one a link.
          *
          *     Callers: superadmin, admin.
          *
@@ -7569,7 +7569,7 @@ export interface operations {
             422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     resendVerification: {
@@ -7620,7 +7620,7 @@ export interface operations {
             422: components["responses"]["422"];
             429: components["responses"]["429"];
             500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     resetPassword: {

@@ -2,7 +2,6 @@
 import { findPlatformTenant, ROOT_SEALED, SEALED, verifySealed } from '../app.ts'
 import { readConfig } from '../config/config.ts'
 import { type KeySource, keySource } from '../config/key-source.ts'
-import { StartupError } from '../lib/startup-error.ts'
 import { systemTime } from '../lib/time.ts'
 import {
   discardSealed,
@@ -51,13 +50,11 @@ export function rotateRootKey(): Promise<void> {
   })
 }
 
-/** Without any other process on the database. @throws StartupError unless it is confirmed */
-export async function abandon(isConfirmed: boolean): Promise<void> {
-  if (!isConfirmed)
-    throw new StartupError(
-      'This deletes all patients, webhooks, second factors, linked chats and payment notifications. Keep a copy of the database, then pass --yes.',
-    )
-  await withKeys((db, source) => discardSealed(db, source, deleteSealed))
+/** Without any other process on the database. @throws StartupError unless the lost key is confirmed */
+export async function abandon(confirmed: string | undefined): Promise<void> {
+  await withKeys((db, source) =>
+    discardSealed(db, { source, confirmed, discard: deleteSealed, findPlatformTenant }),
+  )
   process.stdout.write('Deleted. Start the service with a new root key.\n')
 }
 

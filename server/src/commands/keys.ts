@@ -7,10 +7,9 @@ export function addKeysCommands(keys: Command): void {
     .description('put another root key in the place of the current one, while no service runs')
     .action(async () => (await import('./keys-work.ts')).rotateRootKey())
   keys
-    .command('abandon')
+    .command('abandon [fingerprint]')
     .description('delete what a lost root key sealed, patients among it, while no service runs')
-    .option('--yes', 'delete it: it cannot be undone')
-    .action(async ({ yes = false }) => (await import('./keys-work.ts')).abandon(yes))
+    .action(async (lost?: string) => (await import('./keys-work.ts')).abandon(lost))
   keys
     .command('verify')
     .description('open everything that is sealed, and name what does not open')

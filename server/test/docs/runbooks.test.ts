@@ -171,8 +171,7 @@ describe('journal-readers.md', () => {
     await service.database.sql(
       "update self_healing_fixes set status = 'proposed' where key = 'journal.held_back'",
     )
-    const url = 'postgres://postgres@db.example:5432/wardkeep'
-    const told = await run('journal-readers#1', { [url]: service.database.url }, beside())
+    const told = await run('journal-readers#1', {}, beside())
     expect(told).toContain('journal.held_back: ')
     const [fix] = await service.database.sql(
       "select status from self_healing_fixes where key = 'journal.held_back'",
@@ -211,10 +210,14 @@ describe('root-key.md', () => {
 
     const refused = await bash(blockOf('root-key#3'), next, folder)
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/decrypts/) })
+    const warned = await bash('wardkeep keys abandon', others, folder)
+    expect(warned).toMatchObject({ code: 1, stderr: expect.stringMatching(/Given: none\./) })
+    const [, fingerprint = ''] = /needs root key (\w+)\./.exec(warned.stderr) ?? []
     const fresh = { ...others, ENCRYPTION_KEY: randomBytes(32).toString('base64') }
     const rotate = () => bash('wardkeep rotate-signing-key', fresh, folder)
     expect(await rotate()).toMatchObject({ code: 1 })
-    await run('root-key#3', {}, fresh)
+    expect(await bash(blockOf('root-key#3'), fresh, folder)).toMatchObject({ code: 1 })
+    await run('root-key#3', { FINGERPRINT: fingerprint }, fresh)
     expect(await rotate()).toMatchObject({ code: 0 })
     const sealed = (await verify(fresh)).split('\n').filter((line) => !/: 0 values/.test(line))
     const tables = sealed.map((line) => line.split(':')[0]).filter((table) => table !== '')

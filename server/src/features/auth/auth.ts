@@ -95,7 +95,6 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   const { db, signInDb, changes, clock, mailer, config } = core
   const keys = await openSigningKeys(signInDb, changes, core.sealer, clock, core.log)
   const access = accessTokens(keys, clock, core.publicUrl)
-  changes.subscribe((topic) => topic === 'keys' && access.forget())
   const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
   const sessions = sessionsService({
     db: signInDb,

@@ -45,8 +45,8 @@ export function backupOperations(backups: Service): AnyOperation[] {
       id: 'restoreBackup',
       summary: 'Restore a backup',
       description:
-        'Queues a restore in place, or with `dry_run` a preview of it. Rows written after the backup are lost. `access: merged` keeps access revoked that was revoked since; `access: backup` restores it.',
-      records: ['backup.restored', 'backup.failed'],
+        'Queues a restore in place, or with `dry_run` a preview of it. Rows written after the backup are lost, and tenants created after a full backup are deleted. `access: merged` keeps access revoked that was revoked since; `access: backup` restores it.',
+      records: ['backup.restored', 'backup.failed', 'tenant.deleted'],
       tag: TAG,
       access: admins,
       body: RestoreOrder,

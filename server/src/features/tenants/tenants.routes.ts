@@ -35,7 +35,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       id: 'createTenant',
       summary: 'Create a tenant',
       description:
-        'Creates a tenant with its own encryption keys and roles. Unknown settings are kept. A known setting with a wrong value is rejected.',
+        'Creates a tenant. Unknown settings are kept. A known setting with a wrong value is rejected.',
       records: ['tenant.created'],
       tag,
       access: superadmins,

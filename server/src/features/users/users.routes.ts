@@ -96,7 +96,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'updateUser',
       summary: 'Change a user',
       description:
-        'Changes the fields that are sent. `department_id: null` removes the user from the department. A new e-mail address ends the sessions of the user, invalidates earlier links, and notifies both addresses.',
+        'Changes the fields that are sent. `department_id: null` removes the user from the department. A new e-mail address ends the sessions of the user, invalidates earlier links, notifies the former address if it was confirmed, and sends the new one a link.',
       records: ['user.updated', 'auth.verification_sent'],
       body: UserChange,
       checkReferences: ({ caller, path, body, faulty }, refuse) =>

@@ -25,8 +25,8 @@ export interface TurnLimits {
   /** The group of parties that may be one hand's; each party's own by default. */
   groupOf?: (party: string) => string
   /**
-   * Whether a group gives way while others come: it begins after them, uses half of the turns at most, and
-   * rests after each piece for as long as the piece took. No group does by default.
+   * Whether a group gives way while others come: its pieces begin after those of others and while less than half of
+   * the turns is used, and it rests after each for as long as it took. No group does by default.
    */
   givesWay?: (group: string) => boolean
   clock: Pick<Time, 'monotonic' | 'after'>
@@ -41,7 +41,8 @@ export function fairTurns(limits: TurnLimits): FairTurns {
   const running = new Map<string, number>()
   let runningInAll = 0
   const waiting = waitingTurns(limits)
-  const resting = new Set<string>()
+  /** How many rests of a group have not ended. */
+  const resting = new Map<string, number>()
 
   function isLater(group: string): boolean {
     return givesWay(group) && company.has(group) && waiting.waited(group) < PATIENCE_MS
@@ -55,9 +56,9 @@ export function fairTurns(limits: TurnLimits): FairTurns {
   }
 
   function rest(group: string, ms: number): void {
-    resting.add(group)
+    resting.set(group, (resting.get(group) ?? 0) + 1)
     clock.after(ms, () => {
-      resting.delete(group)
+      takeOne(resting, group)
       serve()
     })
   }
@@ -69,9 +70,7 @@ export function fairTurns(limits: TurnLimits): FairTurns {
 
   function end(group: string): void {
     runningInAll -= 1
-    const left = (running.get(group) ?? 0) - 1
-    if (left > 0) running.set(group, left)
-    else running.delete(group)
+    takeOne(running, group)
   }
 
   /** Starts those who wait and may run by now, the first piece of each group by turns. */
@@ -102,6 +101,13 @@ export function fairTurns(limits: TurnLimits): FairTurns {
       serve()
     }
   }
+}
+
+/** Takes one from the count of a group, and the group from the counts where none is left. */
+function takeOne(counts: Map<string, number>, group: string): void {
+  const left = (counts.get(group) ?? 0) - 1
+  if (left > 0) counts.set(group, left)
+  else counts.delete(group)
 }
 
 /** Who waits, in the order of the turns: whoever was served and still waits goes to the end. */

@@ -335,7 +335,7 @@ export const ACTIONS = {
     )({ before: { root_key: '2c26b46b68ffc68f' }, after: { root_key: '9f86d081884c7d65' } }, null),
   },
   'encryption.root_key_destroyed': {
-    meaning: 'A former root key is destroyed, as no backup is left from its time',
+    meaning: 'A root key is destroyed: a former one that no backup needs, or one that was lost',
     example: about(
       'encryption',
       '2c26b46b68ffc68f',

@@ -27,6 +27,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
         },
         body: { email: 'nils.new@north.example', subdomain: 'north' },
       },
+      refusals: ['overloaded'],
       handle: async ({ body, host, origin }) => {
         await recovery.requestLink({
           purpose: 'verify_email',
@@ -75,6 +76,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
         answer: { detail: 'If there is such an account, a link is on its way' },
         body: { email: 'nils.new@north.example', subdomain: 'north' },
       },
+      refusals: ['overloaded'],
       handle: async ({ body, host, origin }) => {
         await recovery.requestLink({
           purpose: 'reset_password',

@@ -28,23 +28,27 @@ export interface AccessClaims {
   expiresAt: number
 }
 
+/** A checked token, with the id of the key that signed it. */
+interface Verified {
+  claims: AccessClaims
+  kid: string
+}
+
 export interface AccessTokens {
   sign(subject: { userId: number; tenantId: number; role: Role; jti: string }): string
-  /** @throws Problem 401 unless this service signed the token and it has not expired */
+  /** @throws Problem 401 unless a key that still verifies signed the token and it has not expired */
   verify(token: string): Promise<AccessClaims> | AccessClaims
-  /** Forgets what was verified, when keys have changed. */
-  forget(): void
 }
 
 /** @param issuer the service's public address, the claims `iss` and `aud` */
 export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
-  // A client sends the same token many times: its signature is checked once.
-  const verified = new LRUCache<string, AccessClaims>({ max: 20_000 })
+  // A client sends the same token many times: its signature is checked once, and its key each time.
+  const verified = new LRUCache<string, Verified>({ max: 20_000 })
 
   async function check(token: string): Promise<AccessClaims> {
-    const claims = await readClaims(token, keys, clock, issuer)
-    verified.set(token, claims)
-    return claims
+    const found = await readClaims(token, keys, clock, issuer)
+    verified.set(token, found)
+    return found.claims
   }
 
   return {
@@ -70,11 +74,11 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
         if (token.length > LONGEST || !TOKEN.test(token)) throw new Problem('invalid_token')
         return check(token)
       }
-      if (known.expiresAt > clock.now()) return known
+      const { claims, kid } = known
+      if (claims.expiresAt > clock.now() && keys.verifies(kid)) return claims
       verified.delete(token)
       throw new Problem('invalid_token')
     },
-    forget: () => verified.clear(),
   }
 }
 
@@ -83,9 +87,9 @@ async function readClaims(
   keys: SigningKeys,
   clock: Clock,
   issuer: string,
-): Promise<AccessClaims> {
+): Promise<Verified> {
   try {
-    const { payload } = await jwtVerify(
+    const { payload, protectedHeader } = await jwtVerify(
       token,
       async ({ kid }) => {
         const key = typeof kid === 'string' ? await keys.verifier(kid) : undefined
@@ -104,12 +108,8 @@ async function readClaims(
     const [userId, tenantId, jti] = [Number(payload.sub), Number(payload.tid), String(payload.jti)]
     if (!Number.isSafeInteger(userId) || !Number.isSafeInteger(tenantId) || !SESSION_ID.test(jti))
       throw new errors.JWTInvalid('the claims name no session')
-    return {
-      userId,
-      tenantId,
-      jti,
-      expiresAt: Number(payload.exp) * SECOND,
-    }
+    const claims = { userId, tenantId, jti, expiresAt: Number(payload.exp) * SECOND }
+    return { claims, kid: String(protectedHeader.kid) }
   } catch (error) {
     if (error instanceof errors.JOSEError) throw new Problem('invalid_token', { cause: error })
     throw error

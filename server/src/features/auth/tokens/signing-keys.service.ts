@@ -39,6 +39,8 @@ export interface SigningKeys {
   signer(): { kid: string; key: KeyObject }
   /** The public key of `kid`; read anew when it is not known yet, as another node may have made it. */
   verifier(kid: string): Promise<CryptoKey | undefined>
+  /** Whether the node knows the key, and it still verifies. */
+  verifies(kid: string): boolean
   jwks(): JsonWebKeySet
   /** Makes a new signing key. Former keys still verify unless `revokes`. */
   rotate(revokes?: boolean): Promise<void>
@@ -97,6 +99,11 @@ export async function openSigningKeys(
     signing = signer
   }
 
+  function verifying(kid: string): Loaded | undefined {
+    const key = keys.get(kid)
+    return key && key.verifiesUntil > clock.now() ? key : undefined
+  }
+
   function openPrivate(row: store.SigningKeyRow) {
     const opened = mustOpen(() => sealer.open(row.sealed_private_key, placeOf(row.kid)))
     return { kid: row.kid, key: createPrivateKey(opened) }
@@ -142,9 +149,9 @@ export async function openSigningKeys(
     },
     async verifier(kid) {
       if (!keys.has(kid) && clock.now() - readAt >= REREAD_AFTER) await load()
-      const key = keys.get(kid)
-      return key && key.verifiesUntil > clock.now() ? key.publicKey : undefined
+      return verifying(kid)?.publicKey
     },
+    verifies: (kid) => verifying(kid) !== undefined,
     jwks: () => ({
       keys: [...keys.values()]
         .filter((key) => key.verifiesUntil > clock.now())
@@ -153,7 +160,11 @@ export async function openSigningKeys(
     async rotate(revokes = false) {
       await db.acrossTenants(async (tx) => {
         await store.retireKey(tx, isoAt(clock))
-        if (revokes) await store.deleteRetired(tx)
+        if (revokes) {
+          await store.deleteRetired(tx)
+          // Also where another node has just added the new key.
+          tx.invalidate('keys')
+        }
         await add(tx)
       })
       await load()

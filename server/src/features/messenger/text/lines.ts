@@ -351,7 +351,7 @@ export const LINES: Record<ToldAction, Words> = {
   'encryption.root_key_destroyed': words(
     'destroyed root key',
     'destroyed root keys',
-    () => 'A former root key was destroyed: no backup is left from its time.',
+    () => 'A root key was destroyed: no backup needs it any longer, or it was lost.',
   ),
   'backup.deleted': words(
     'deleted backup',
