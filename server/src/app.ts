@@ -202,7 +202,7 @@ export async function openApp(deps: AppDeps) {
     features,
     db: core.db,
     operations,
-    /** What a restore does with each table, its columns, and what features do within it. */
+    /** The restore rules of tables and columns, and the steps of the features within a restore. */
     tables,
     columns,
     steps,

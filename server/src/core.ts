@@ -76,7 +76,7 @@ const CORE_TABLES: RestoreRules = {
   migrations: 'made anew',
 }
 
-/** What a restore does with them. */
+/** The restore rules of these tables and their columns. */
 const CORE_DECLARED = { tables: CORE_TABLES, columns: KEY_COLUMNS } as const
 
 /** What the root key seals that no feature has. */
@@ -148,7 +148,7 @@ export interface Core {
   readonly fixes: readonly Fix[]
   /** The tables that no feature has. */
   readonly tables: RestoreRules
-  /** What a restore does with the columns of those that it brings back. */
+  /** The restore rules of the columns of these tables. */
   readonly columns: RestoreColumns
   /** Opens a connection as the owner of the tables, without time limits; whoever does ends it. */
   openConnection(): Connection

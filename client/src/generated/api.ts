@@ -602,7 +602,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a fix
-         * @description Removes a fix from the catalogue. Its fault is no longer looked for until the fix is seeded again.
+         * @description Removes a fix from the catalogue. The service does not look for its fault until the fix is seeded again.
          *
          *     Callers: superadmin.
          *
@@ -1839,7 +1839,7 @@ export interface paths {
         put?: never;
         /**
          * Retry a delivery
-         * @description Queues the delivery again immediately, whatever its state. The webhook must be active.
+         * @description Queues the delivery again immediately, in any state. The webhook must be active.
          *
          *     Callers: superadmin, admin.
          *
@@ -3766,7 +3766,7 @@ export interface components {
                 };
             };
         };
-        /** @description There is no such record, or it is not yours */
+        /** @description The record does not exist, or the caller cannot see it */
         "404.not_found": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -5044,7 +5044,7 @@ export interface operations {
                          */
                         requested: number;
                         /**
-                         * @description held by the node in the end; who is there but not held (no room, changed meanwhile, does not open) is neither warmed nor missing
+                         * @description Patients that the node holds afterwards. Patients that exist but are not held (no room, changed during the call, or not decryptable) are neither warmed nor missing.
                          * @example 1
                          */
                         warmed: number;

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { TenantTx } from '../platform/db/index.ts'
 
-/** Keeps tenants, users, departments, payments and the journal. Second factors are no longer asked for. */
+/** Keeps tenants, users, departments, payments and the journal. Disables every second factor. */
 export async function deleteSealed(tx: TenantTx): Promise<void> {
   for (const statement of [
     sql`update users set totp_enabled_at = null where totp_enabled_at is not null`,

@@ -17,7 +17,7 @@ export function scan({ json = false }: { json?: boolean }): Promise<void> {
   }, true)
 }
 
-/** Beside a running service, or without one. @throws StartupError if there is no such fix, or it is not proposed */
+/** Confirms a fix, also while the service runs. @throws StartupError for an unknown fix, or one that is not proposed */
 export function confirm(key: string): Promise<void> {
   return withApp(async ({ features }) => {
     const fix = await features.selfHealing.service.confirmByKey(key).catch((error: unknown) => {

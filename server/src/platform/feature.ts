@@ -31,8 +31,9 @@ export interface Feature {
   readonly name: string
   /** Its tables, with what a restore does with each. */
   readonly tables?: RestoreRules
-  /** What a restore does with each column of those that it brings back. */
+  /** The restore rule of each column of its restored and merged tables. */
   readonly columns?: RestoreColumns
+  /** Its steps within a restore in place. */
   readonly restoring?: RestoreSteps
   readonly operations?: readonly AnyOperation[]
   /** The messages that it sends to receivers, as the OpenAPI document describes them. */

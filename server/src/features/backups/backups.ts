@@ -44,9 +44,9 @@ type Core = Needs<
 export interface BackedUp {
   /** The restore rule of each table. */
   tables: RestoreRules
-  /** What a restore does with each column of those that it brings back. */
+  /** The restore rules of the columns of restored and merged tables. */
   columns: RestoreColumns
-  /** What features do within a restore in place. */
+  /** The steps of the features within a restore in place. */
   steps: readonly RestoreSteps[]
   /** The tables with sealed columns. */
   sealed: readonly SealedTable[]

@@ -42,7 +42,7 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       id: 'deleteFix',
       summary: 'Delete a fix',
       description:
-        'Removes a fix from the catalogue. Its fault is no longer looked for until the fix is seeded again.',
+        'Removes a fix from the catalogue. The service does not look for its fault until the fix is seeded again.',
       records: ['self_healing.deleted'],
       tag,
       access: superadmins,

@@ -1,22 +1,22 @@
-/** What a restore does with the columns of tenants: none opens further than it is today. */
+/** Restore rules of tenants: a restore never loosens their settings. */
 import type { RestoreColumns } from '../../platform/restore-columns.ts'
 
-/** By whom it lets register, which is after approval unless it says otherwise: of two, the one for fewer stays. */
+/** Ranks the setting `registration`, `approval` by default. The stricter value stays. */
 const openness = (row: string) =>
   `case ${row}.settings ->> 'registration' when 'closed' then 0 when 'open' then 2 else 1 end`
 const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
-/** Whether it is kept off the public list. */
+/** True if the tenant is hidden from the public list. */
 const hidden = (row: string) => `coalesce(${row}.settings -> 'listed' = 'false', false)`
 const HIDDEN_SINCE = `${hidden('live')} and not ${hidden('stage')}`
 
-/** Whose second factor a tenant demands: what it says today counts. */
+/** The roles that must have a second factor. The current setting stays. */
 const demanded = (row: string) => `${row}.settings -> 'require_totp'`
 const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} is distinct from ${demanded('stage')}`
 
 const withDemand = `case when ${TODAYS_DEMAND}
   then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end`
-/** Where today's settings do not name it, neither do the restored ones. */
+/** Removes the setting if the current settings do not have it. */
 const withRegistration = `case when ${TODAYS_REGISTRATION}
   then (${withDemand}) - 'registration'
     || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))
@@ -24,7 +24,7 @@ const withRegistration = `case when ${TODAYS_REGISTRATION}
 const mergedSettings = `case when ${HIDDEN_SINCE}
   then jsonb_set(${withRegistration}, '{listed}', 'false') else ${withRegistration} end`
 
-/** A tenant whose purge has begun is no less on its way. */
+/** Keeps the value of the backup unless the purge of the tenant has begun. */
 const unlessPurged = (column: string, purged: string) =>
   `case when live.purge_started_at is null then stage.${column} else ${purged} end`
 

@@ -1,9 +1,9 @@
-/** What a restore does with the columns of users: nobody gets access back that was taken since. */
+/** Restore rules of users: access that was revoked since the backup stays revoked. */
 import type { RestoreColumns } from '../../platform/restore-columns.ts'
 
 /**
- * By what a role can do: of two, the one of less stays. An auditor sees other things than clinicians, not
- * more: who has become one stays one.
+ * Ranks roles by their rights: the lower one stays. An auditor sees other records than clinicians, not more,
+ * so a user who has become an auditor stays one.
  */
 const rank = (row: string) =>
   `array_position(array['receptionist', 'nurse', 'doctor', 'auditor', 'admin', 'superadmin'], ${row}.role)`

@@ -1,4 +1,4 @@
-/** What a restore does with webhooks: none tells a receiver what it no longer hears. */
+/** Restore rules of webhooks: no receiver gets events that it no longer subscribes to. */
 import type { RestoreColumns, RestoreSteps } from '../../platform/restore-columns.ts'
 import { closeCircuits, withOtherUrl } from './restored.store.ts'
 
@@ -9,7 +9,7 @@ const TELLS_OTHERS = `(${OTHER_URL} or ${MORE_EVENTS})`
 
 export const WEBHOOK_COLUMNS = {
   webhooks: {
-    // A webhook that would tell others is restored inactive.
+    // A webhook with another URL or more events is restored inactive.
     data: ['id', 'tenant_id', 'url', 'events', 'created_at'],
     access: {
       is_active: {
@@ -40,7 +40,7 @@ export const WEBHOOK_COLUMNS = {
 } as const satisfies RestoreColumns
 
 export const WEBHOOK_STEPS: RestoreSteps = {
-  /** As where an administrator changes the URL. After the restore, because the engine would outrun it here. */
+  /** Resets circuits like a change of the URL does, after the commit, because the engine also writes the queues. */
   async before(client) {
     const redirected = await withOtherUrl(client)
     return redirected.length === 0 ? undefined : (after) => closeCircuits(after, redirected)

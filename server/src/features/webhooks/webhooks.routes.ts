@@ -181,7 +181,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       id: 'retryWebhookDelivery',
       summary: 'Retry a delivery',
       description:
-        'Queues the delivery again immediately, whatever its state. The webhook must be active.',
+        'Queues the delivery again immediately, in any state. The webhook must be active.',
       records: ['webhook.delivery_retried'],
       tag,
       access: admins,

@@ -51,9 +51,9 @@ const LOOKING = 'begin isolation level repeatable read read only'
 
 export interface RestoreDeps extends CreateDeps {
   rules: RestoreRules
-  /** What it does with the columns of those that it brings back. */
+  /** The restore rules of the columns of restored and merged tables. */
   columns: RestoreColumns
-  /** What features do within it, in the order of the list. */
+  /** The steps of the features, run in the order of the list. */
   steps: readonly RestoreSteps[]
   /** Records that come back from no backup once they were destroyed. */
   purgedRecords: readonly PurgedRecords[]

@@ -1,11 +1,11 @@
-/** What the features do within a restore, and after it. */
+/** Runs the steps of the features before and after a restore. */
 import type { Connection } from '../../../platform/db/index.ts'
 import type { RestoreSteps } from '../../../platform/restore-columns.ts'
 import { enterScope } from './closing.store.ts'
 
 type Afterwards = (client: Connection) => Promise<void>
 
-/** Returns what the features do after the restore. */
+/** Runs the steps before the rows are written. Returns the work to do after the commit. */
 export async function beforeRows(
   client: Connection,
   steps: readonly RestoreSteps[],
@@ -18,7 +18,7 @@ export async function beforeRows(
   return afterwards
 }
 
-/** Nothing of the restore depends on this. */
+/** Runs the work after the commit, on which nothing of the restore depends. */
 export async function finish(client: Connection, afterwards: readonly Afterwards[]): Promise<void> {
   if (afterwards.length === 0) return
   await client.query('begin')

@@ -62,8 +62,7 @@ export const Warmed = Type.Object({
     examples: [1],
     minimum: 0,
     description:
-      'held by the node in the end; who is there but not held (no room, changed meanwhile, does not ' +
-      'open) is neither warmed nor missing',
+      'Patients that the node holds afterwards. Patients that exist but are not held (no room, changed during the call, or not decryptable) are neither warmed nor missing.',
   }),
   missing: { ...Count, examples: [1] },
   missing_ids: Type.Array(Id, { examples: [[9002]], description: 'no patients of the tenant' }),

@@ -17,7 +17,7 @@ const MEANING: Record<number, string> = {
   400: 'The request or its link is not acceptable',
   401: 'Not authenticated',
   403: 'Not allowed',
-  404: 'There is no such record, or it is not yours',
+  404: 'The record does not exist, or the caller cannot see it',
   409: 'Conflicts with the state of the records',
   415: 'The body is encoded',
   416: 'The file has no such part',
