@@ -28,7 +28,7 @@ import { GRANTS, openPatients, PATIENTS, PURGED_PATIENTS } from './features/pati
 import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
-import { openSetup } from './features/setup/index.ts'
+import { DEMO, openSetup } from './features/setup/index.ts'
 import { findPlatformTenant, openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
@@ -67,7 +67,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
     return feature
   }
   const messenger = opened(await openMessenger(core, { showAmount, requireSignedIn }))
-  const auth = opened(await openAuth(core, messenger))
+  const demo = core.config.DEMO ? DEMO : null
+  const auth = opened(await openAuth(core, { ...messenger, demo }))
   const features = {
     auth,
     tenants: opened(openTenants(core, { ...auth, requireSignedIn })),
@@ -231,7 +232,7 @@ function requireKnown(named: readonly string[], known: readonly string[]): void 
 }
 
 async function serve(
-  { config, clock, log, metrics, refusals, db }: Core,
+  { config, clock, log, metrics, refusals, db, publicUrl }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
@@ -253,6 +254,7 @@ async function serve(
   addOperations(server, operations, {
     authenticate,
     requireOpen: db.requireOpen,
+    publicUrl: new URL(publicUrl),
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,

@@ -1338,6 +1338,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/console/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in to the console
+         * @description Signs in as `POST /api/auth/login` does, with the same limits. The refresh token is set as the cookie `__Host-wardkeep`, which no script can read, and is not part of the answer. A session that the browser had before is ended. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.login`, `auth.login_failed`, `auth.session_ended`, `auth.logout`. Webhooks can subscribe to them.
+         */
+        post: operations["signInToConsole"];
+        /**
+         * Sign out of the console
+         * @description Ends the session of the cookie `__Host-wardkeep` and clears the cookie. Without a cookie it does nothing. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.logout`. Webhooks can subscribe to it.
+         */
+        delete: operations["signOutOfConsole"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/console/session/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continue a session of the console
+         * @description Returns a new access token for the session of the cookie `__Host-wardkeep`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting `idle_minutes` is refused. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.token_refreshed`, `auth.refresh_reused`. Webhooks can subscribe to them.
+         */
+        post: operations["refreshConsoleSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/console/welcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe the sign-in page of the console
+         * @description Returns the tenant that the host names, the people of the demo tenant while there is one, and what people can do without signing in.
+         *
+         *     No access token is needed.
+         */
+        get: operations["getConsoleWelcome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/messenger/link": {
         parameters: {
             query?: never;
@@ -2304,6 +2382,36 @@ export interface components {
             /** @description true when a demo tenant is kept */
             demo_mode: boolean;
         };
+        ConsoleTokens: {
+            /** @example eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl */
+            access_token: string;
+            /** @constant */
+            token_type: "bearer";
+            /**
+             * @description Seconds until the access token expires.
+             * @example 900
+             */
+            expires_in: number;
+            tenant_id: number;
+            /**
+             * @example nurse
+             * @enum {string}
+             */
+            role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+            user_id: number;
+            /** @example Nora Nurse */
+            full_name: string;
+            demo_mode: boolean;
+            /** @description true when the session can do nothing but set up a second factor */
+            enrolment_required: boolean;
+            /** @description true when the session can do nothing but change the own password */
+            password_change_required: boolean;
+            /**
+             * @description Minutes after which the console signs out a user who does nothing.
+             * @example 15
+             */
+            idle_minutes: number;
+        };
         CreatedPatient: {
             id: number;
             tenant_id: number;
@@ -2557,6 +2665,43 @@ export interface components {
             available_events: string[];
             /** @example north_clinic_bot */
             bot_username: string | null;
+        };
+        OwnProfile: {
+            id: number;
+            /** @example nora.nurse@north.example */
+            email: string;
+            /** @example Nora Nurse */
+            full_name: string;
+            /**
+             * @example nurse
+             * @enum {string}
+             */
+            role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+            tenant_id: number;
+            department_id: number | null;
+            can_see_all_patients: boolean;
+            /** @example true */
+            is_active: boolean;
+            /**
+             * @description pending: registered and waiting for approval
+             * @enum {string}
+             */
+            status: "active" | "blocked" | "pending";
+            /** @example true */
+            email_verified: boolean;
+            totp_enabled: boolean;
+            must_change_password: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_login_at: string | null;
+            /** @example Cardiology */
+            department_name: string | null;
+            /**
+             * @description Minutes after which the console signs out a user who does nothing.
+             * @example 15
+             */
+            idle_minutes: number;
         };
         Patient: {
             id: number;
@@ -3253,6 +3398,31 @@ export interface components {
             /** @example msg_mhjt3e80_rt */
             message_id: string;
         };
+        Welcome: {
+            tenant: {
+                /** @example North Clinic */
+                name: string;
+                /** @example north */
+                subdomain: string;
+            } | null;
+            demo: {
+                /** @example demo */
+                subdomain: string;
+                /** @example try-Wardkeep-26 */
+                password: string;
+                people: {
+                    /** @example nurse@demo.local */
+                    email: string;
+                    /**
+                     * @example nurse
+                     * @enum {string}
+                     */
+                    role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+                }[];
+            } | null;
+            password_reset_available: boolean;
+            registration_available: boolean;
+        };
     };
     responses: {
         /** @description The request or its link is not acceptable */
@@ -3552,12 +3722,27 @@ export interface components {
             content: {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
-                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                    code?: "cross_site";
                 };
             };
         };
         /** @description Not allowed */
         "403-3": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403-4": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3583,6 +3768,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "account_blocked" | "tenant_inactive" | "email_unverified";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.account_blocked.tenant_inactive.email_unverified-2": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "cross_site" | "account_blocked" | "tenant_inactive" | "email_unverified";
                 };
             };
         };
@@ -4600,7 +4800,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             416: components["responses"]["416"];
@@ -4659,7 +4859,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -4783,7 +4983,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -4839,7 +5039,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.backup_in_use.backup_locked"];
             413: components["responses"]["413.64-KiB"];
@@ -4882,7 +5082,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -4936,7 +5136,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -4986,7 +5186,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5062,7 +5262,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5260,7 +5460,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
@@ -5296,7 +5496,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -5352,7 +5552,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.rotation_running.key_in_use"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5400,7 +5600,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5450,7 +5650,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5547,7 +5747,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5596,7 +5796,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5652,7 +5852,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -5706,7 +5906,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.notification_settled"];
             413: components["responses"]["413.64-KiB"];
@@ -5877,7 +6077,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -5943,7 +6143,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.fix_not_proposed.fix_busy"];
             413: components["responses"]["413.64-KiB"];
@@ -6034,7 +6234,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6067,7 +6267,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -6112,7 +6312,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -6166,7 +6366,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6212,7 +6412,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6254,6 +6454,8 @@ export interface operations {
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
                         require_totp?: unknown[];
+                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        idle_minutes?: number;
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -6289,7 +6491,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.subdomain_taken"];
             413: components["responses"]["413.128-KiB"];
             415: components["responses"]["415"];
@@ -6338,7 +6540,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -6375,6 +6577,8 @@ export interface operations {
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
                         require_totp?: unknown[];
+                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        idle_minutes?: number;
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -6447,7 +6651,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.last_superadmin.tenant_protected"];
             413: components["responses"]["413.64-KiB"];
@@ -6684,7 +6888,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -7368,10 +7572,11 @@ export interface operations {
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
                      *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "department_name": "Cardiology",
+                     *       "idle_minutes": 15
                      *     }
                      */
-                    "application/json": components["schemas"]["Profile"];
+                    "application/json": components["schemas"]["OwnProfile"];
                 };
             };
             400: components["responses"]["400-2"];
@@ -8014,6 +8219,209 @@ export interface operations {
             503: components["responses"]["503.overloaded"];
         };
     };
+    signInToConsole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "nora.nurse@north.example",
+                 *       "password": "a-Fine-Secret-3",
+                 *       "subdomain": "north"
+                 *     }
+                 */
+                "application/json": {
+                    email: string;
+                    password: string;
+                    subdomain?: string | null;
+                    totp_code?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false,
+                     *       "idle_minutes": 15
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConsoleTokens"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401.invalid_credentials.totp_required"];
+            403: components["responses"]["403.account_blocked.tenant_inactive.email_unverified-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
+        };
+    };
+    signOutOfConsole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    refreshConsoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false,
+                     *       "idle_minutes": 15
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConsoleTokens"];
+                };
+            };
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401.invalid_refresh_token"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getConsoleWelcome: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tenant": null,
+                     *       "demo": null,
+                     *       "password_reset_available": false,
+                     *       "registration_available": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Welcome"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     linkMessenger: {
         parameters: {
             query?: never;
@@ -8517,7 +8925,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -8705,7 +9113,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -8846,7 +9254,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -8935,7 +9343,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9013,7 +9421,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9074,7 +9482,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.identifier_taken"];
             413: components["responses"]["413.64-KiB"];
@@ -9277,10 +9685,11 @@ export interface operations {
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
                      *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "department_name": "Cardiology",
+                     *       "idle_minutes": 15
                      *     }
                      */
-                    "application/json": components["schemas"]["Profile"];
+                    "application/json": components["schemas"]["OwnProfile"];
                 };
             };
             400: components["responses"]["400-2"];
@@ -9387,7 +9796,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -9434,7 +9843,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -9501,7 +9910,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.too_many_webhooks"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -9571,7 +9980,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -9607,7 +10016,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -9711,7 +10120,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9774,7 +10183,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.webhook_inactive"];
             413: components["responses"]["413.64-KiB"];
@@ -9847,7 +10256,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.replay_running"];
             413: components["responses"]["413.64-KiB"];
@@ -9902,7 +10311,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9938,7 +10347,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.replay_over"];
             413: components["responses"]["413.64-KiB"];
@@ -9974,7 +10383,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -10023,7 +10432,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -10318,7 +10727,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["400.notification_unreadable"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
             415: components["responses"]["415"];

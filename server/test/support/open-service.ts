@@ -127,6 +127,9 @@ export async function openTestService(
   return { app, clock, logged, dataDir, idle, close, call: caller(app) }
 }
 
+/** What a browser sends with requests of the service's own pages. */
+const OWN_PAGE = { 'sec-fetch-site': 'same-origin' }
+
 function caller(app: App): OpenedService['call'] {
   return async (method, path, { token, body, query, headers, payload } = {}) => {
     const sent = payload ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -139,6 +142,7 @@ function caller(app: App): OpenedService['call'] {
       headers: {
         ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
         ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(path.startsWith('/api/console/') ? OWN_PAGE : {}),
         ...headers,
       },
       ...(sent === undefined ? {} : { payload: sent }),

@@ -7,6 +7,9 @@ import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
+import { consoleOperations } from './console/console.routes.ts'
+import { consoleSessions } from './console/console.service.ts'
+import { type Demo, welcoming } from './console/welcome.ts'
 import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
@@ -89,6 +92,8 @@ export interface Auth extends Feature {
 /** What other features do, handed in: they do not know each other. */
 export interface Handed {
   disownChat: Disown
+  /** The people of the demo, where this service makes one. */
+  demo: Demo | null
 }
 
 export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
@@ -124,6 +129,8 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     askTenant,
     needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
   })
+  const { demo } = handed
+  const welcome = welcoming({ db, askTenant, demo, canMail: mailer.isConfigured })
   const registrations = registrationService({ ...core, recovery, askTenant })
   purgeSignIn(core)
   return {
@@ -138,6 +145,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
+      ...consoleOperations(consoleSessions(sessions, signIn), welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),
