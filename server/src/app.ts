@@ -37,9 +37,11 @@ import type { Conflicts } from './platform/db/index.ts'
 import type { Background, Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
+  addConsole,
   addDocs,
   addOperations,
-  addPages,
+  addRedirects,
+  BUILT_CONSOLE,
   type Guards,
   openapiOperation,
   openLimits,
@@ -173,7 +175,8 @@ export async function openApp(deps: AppDeps) {
   const own = list.flatMap((feature) => feature.operations ?? [])
   const { outgoing } = features.webhooks
   const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
-  const server = await serve(core, list, operations, features.auth.sessions.authenticate)
+  const { authenticate } = features.auth.sessions
+  const server = await serve(core, list, operations, authenticate, deps.consoleFolder)
   working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(
@@ -231,10 +234,11 @@ function requireKnown(named: readonly string[], known: readonly string[]): void 
 }
 
 async function serve(
-  { config, clock, log, metrics, refusals, db }: Core,
+  { config, clock, log, metrics, refusals, db, publicUrl }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
+  consoleFolder = BUILT_CONSOLE,
 ) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,
@@ -259,10 +263,8 @@ async function serve(
     clock,
     conflicts: conflictsOf(features),
   })
-  await addPages(
-    server,
-    features.flatMap(({ pages = [] }) => pages),
-  )
+  for (const { redirects = {} } of features) addRedirects(server, redirects)
   await addDocs(server)
+  await addConsole(server, { folder: consoleFolder, publicUrl, log })
   return server
 }
