@@ -47,12 +47,12 @@ export async function addConsole(
 }
 
 /**
- * Returns the file at a path below `/console/`. Every path of a page is index.html, which shows the page.
- * @throws Problem 404 for a path that is neither a file nor can be that of a page
+ * Returns the file at a path below `/console/`. Every page is index.html, whose script shows the page of the path.
+ * @throws Problem 404 for a path that is neither that of a file nor of a page
  */
 function findFile(files: ConsoleFiles, path: string): ConsoleFile {
   // Paths of pages have no dots. Two slashes could turn a relative address into that of another host.
-  const isPage = !/^\/|\/\/|[.\\]/.test(path) && !path.startsWith('assets/')
+  const isPage = !/^\/|\/\/|[.\\]/.test(path) && !/^assets(\/|$)/.test(path)
   const file = files.get(isPage ? 'index.html' : path)
   if (!file) throw new Problem('not_found', { detail: 'The console has no such file' })
   return file
