@@ -1,5 +1,5 @@
 /**
- * The launcher behind `npm start`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`. Provides a recent
+ * The launcher behind `npm start`, `build`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`. Provides a recent
  * Node, the dependencies and the console, then runs the program of the verb and exits with its code.
  *
  * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
@@ -15,6 +15,7 @@ import { buildConsole, environmentFor, prepare } from './launch/prepare.mjs'
 const programs = {
   // A small young generation: the service idles at some 20 MB less, and answers as fast.
   start: ['--max-semi-space-size=8', 'server/src/main.ts', 'start'],
+  build: ['scripts/build-console.mjs'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
   chaos: ['scripts/chaos.mjs'],
   check: ['scripts/check.mjs'],

@@ -15,7 +15,7 @@ const CACHED_FOR_GOOD = 'public, max-age=31536000, immutable'
 const REVALIDATED = 'no-cache'
 
 const NOT_BUILT =
-  'The console is not built. Run `npm run build --workspace=console`, then restart the service.\n'
+  'The console is not built. Run `npm run build`, then restart the service.\n'
 
 /** The build of this repository. */
 export const BUILT_CONSOLE = join(import.meta.dirname, '../../../../../console/dist')
