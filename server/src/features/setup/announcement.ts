@@ -32,6 +32,7 @@ export function announcement({ address, hasDemo }: { address: string; hasDemo: b
   const demo = [
     `Sign in to the demo clinic ("${DEMO_SUBDOMAIN}") as one of these people. Their password is ${DEMO_PASSWORD}.`,
     ...DEMO_ACCOUNTS.map(({ email, role }) => `  ${email.padEnd(26)}${role}`),
+    '',
     'While the demo exists, webhooks may also be sent to this machine (http://127.0.0.1:PORT/).',
     '',
   ]
