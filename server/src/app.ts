@@ -37,9 +37,11 @@ import type { Conflicts } from './platform/db/index.ts'
 import type { Background, Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
+  addConsole,
   addDocs,
   addOperations,
-  addPages,
+  addRedirects,
+  BUILT_CONSOLE,
   type Guards,
   openapiOperation,
   openLimits,
@@ -174,7 +176,8 @@ export async function openApp(deps: AppDeps) {
   const own = list.flatMap((feature) => feature.operations ?? [])
   const { outgoing } = features.webhooks
   const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
-  const server = await serve(core, list, operations, features.auth.sessions.authenticate)
+  const { authenticate } = features.auth.sessions
+  const server = await serve(core, list, operations, authenticate, deps.consoleFolder)
   working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(
@@ -236,6 +239,7 @@ async function serve(
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
+  consoleFolder = BUILT_CONSOLE,
 ) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,
@@ -261,10 +265,8 @@ async function serve(
     clock,
     conflicts: conflictsOf(features),
   })
-  await addPages(
-    server,
-    features.flatMap(({ pages = [] }) => pages),
-  )
+  for (const { redirects = {} } of features) addRedirects(server, redirects)
   await addDocs(server)
+  await addConsole(server, { folder: consoleFolder, publicUrl, log })
   return server
 }

@@ -37,6 +37,8 @@ export interface OpenOptions {
   /** 'api' by default, and 'all' where background work is named. */
   role?: Role
   rootKeys?: RootKeySource
+  /** The folder of a built console, such as `await builtConsole()`; none by default. */
+  consoleFolder?: string
   /** One of its own by default. */
   clock?: MovableClock
   /** Whether `clock` is wrong once it moves. By default the database's time moves with it. */
@@ -103,7 +105,8 @@ export async function openTestService(
   const app = await openApp({
     config: testConfig({ DATA_DIR: dataDir, ...options.config }),
     address: options.address,
-    publicUrl: PUBLIC_URL,
+    publicUrl: options.config?.PUBLIC_URL ?? PUBLIC_URL,
+    consoleFolder: options.consoleFolder ?? join(dataDir, 'no-console'),
     rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
     log: recorder(logged),
     clock,

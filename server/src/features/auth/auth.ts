@@ -11,10 +11,10 @@ import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
 import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
-import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Disown, type Recovery, recoveryService } from './recovery/recovery.service.ts'
+import { REDIRECTS } from './redirects.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
@@ -151,7 +151,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
       ...recoveryOperations(recovery, askTenant),
       ...secondFactorOperations(secondFactor),
     ],
-    pages: PAGES,
+    redirects: REDIRECTS,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
     fixes: [expiredFix(core.db)],
     capabilities: capabilitiesOf(mailer),

@@ -30,7 +30,7 @@ declare module 'fastify' {
     takesBody?: boolean
     /** Its body is handed on as it came, of whatever type. */
     takesBytes?: boolean
-    /** A static page for everyone. */
+    /** A static page or a redirect for everyone. */
     isPage?: boolean
   }
   interface FastifyRequest {
