@@ -39,7 +39,7 @@ function Root() {
 
 const readNext = (search: Record<string, unknown>): { next?: string } => {
   const next = safeNext(search.next)
-  return next === undefined ? {} : { next }
+  return next === undefined || next === '/' ? {} : { next }
 }
 
 /** Returns the signed-in person, or leads to the sign-in page. */

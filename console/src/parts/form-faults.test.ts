@@ -4,14 +4,14 @@ import { troubleOf } from './form-faults.ts'
 
 const FIELDS = new Set(['email', 'new_password'])
 
-test('puts the faults of the input beside their fields', () => {
+test('puts the faults of the input beside their fields, in the order of the page', () => {
   const error = new ApiError({
     status: 422,
     detail: 'HTTP 422',
     requestId: 'r-1',
     issues: [
-      { loc: ['body', 'email'], msg: 'Field required' },
       { loc: ['body', 'new_password'], msg: 'Value error, too common' },
+      { loc: ['body', 'email'], msg: 'Field required' },
     ],
   })
   expect(troubleOf(error, FIELDS)).toEqual({

@@ -46,7 +46,10 @@ function describeFault(control: Control): string {
   return formTexts.invalid
 }
 
-/** Returns the trouble that a refusal means for a form with these fields. */
+/**
+ * Returns the trouble that a refusal means for a form.
+ * @param fields the names of its fields, in their order on the page
+ */
 export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTrouble {
   if (error.status === 429)
     return { faults: [], message: formTexts.tooManyAttempts, ...waitOf(error) }
@@ -55,7 +58,10 @@ export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTro
     field: loc.findLast((step) => fields.has(String(step)))?.toString(),
     message: sentence(msg),
   }))
-  const faults = found.filter((fault): fault is FieldFault => fault.field !== undefined)
+  const order = [...fields]
+  const faults = found
+    .filter((fault): fault is FieldFault => fault.field !== undefined)
+    .sort((a, b) => order.indexOf(a.field) - order.indexOf(b.field))
   const others = found.filter(({ field }) => field === undefined).map(({ message }) => message)
   return { faults, message: messageOf(error, others), requestId: error.requestId }
 }

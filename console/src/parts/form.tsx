@@ -72,7 +72,7 @@ export function Form({ onSubmit, submit, busy, explain, draft, children, footer 
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const fields = new Set(controlsOf(form).map(({ name }) => name))
-      fail({ ...troubleOf(error, fields), ...explain?.(error) })
+      fail(explainedTrouble(troubleOf(error, fields), explain?.(error)))
     } finally {
       isSending.current = false
       setBusy(false)
@@ -96,6 +96,12 @@ export function Form({ onSubmit, submit, busy, explain, draft, children, footer 
 
 const isShown = ({ faults, message }: FormTrouble): boolean =>
   faults.length > 0 || message !== undefined
+
+/** Replaces what the page explains better. A refusal that a person can act on needs no request id. */
+const explainedTrouble = (
+  trouble: FormTrouble,
+  explanation: Partial<FormTrouble> | false | undefined,
+): FormTrouble => (explanation ? { ...trouble, requestId: undefined, ...explanation } : trouble)
 
 const isWaiting = ({ waitUntil }: FormTrouble): boolean =>
   waitUntil !== undefined && waitUntil > Date.now()

@@ -21,8 +21,8 @@ export function safeNext(next: unknown): string | undefined {
   return ENTRY_PAGES.has(url.pathname) ? undefined : `${url.pathname}${url.search}${url.hash}`
 }
 
-/** Returns the address of a page that `safeNext` accepted, or of the start page. */
-export const hrefOfNext = (next: string | undefined): string => `${CONSOLE_PATH}${next ?? '/'}`
+/** Returns the address of the page that `next` names, or of the start page. */
+export const hrefOfNext = (next: unknown): string => `${CONSOLE_PATH}${safeNext(next) ?? '/'}`
 
 /** True without backslashes, spaces and control characters, which browsers rewrite or drop. */
 const isPlain = (text: string): boolean => /^[^\\\s\p{Cc}\p{Cf}]*$/u.test(text)

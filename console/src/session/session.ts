@@ -87,7 +87,7 @@ export function createSession(deps: SessionDeps): Session {
   let state: SessionState = { status: 'unknown' }
   let token: Token | undefined
   let renewing: Promise<void> | undefined
-  let ending: Promise<void> | undefined
+  let ending = Promise.resolve()
   let signedInWith: Omit<Credentials, 'password' | 'totp_code'> | undefined
   /** Grows with each sign-in and sign-out, so that responses of an earlier session are ignored. */
   let epoch = 0
@@ -166,7 +166,7 @@ export function createSession(deps: SessionDeps): Session {
   async function signIn(credentials: Credentials): Promise<Person> {
     epoch++
     // A sign-out that arrives late would clear the new cookie.
-    if (ending) await Promise.race([ending, deps.pause(SIGN_OUT_RETRY_SECONDS)])
+    await Promise.race([ending, deps.pause(SIGN_OUT_RETRY_SECONDS)])
     const answer = await takeTurn(() => sendJson('POST', SESSION, credentials))
     const person = adopt((await answer.json()) as SessionAnswer)
     signedInWith = { email: credentials.email, subdomain: credentials.subdomain ?? null }

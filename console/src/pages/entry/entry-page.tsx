@@ -3,8 +3,11 @@ import type { ReactNode } from 'react'
 import { CONSOLE_PATH } from '../../api/prefix.ts'
 import './entry.css'
 
+const PRODUCT = 'Wardkeep'
+
 interface EntryPageProps {
   title: string
+  className?: string | undefined
   /** A line below the title. */
   lead?: ReactNode
   children?: ReactNode
@@ -13,9 +16,9 @@ interface EntryPageProps {
 }
 
 /** Shows one card in the middle. A new title counts as a new page: its heading takes the focus. */
-export function EntryPage({ title, lead, children, aside }: EntryPageProps) {
+export function EntryPage({ title, className = '', lead, children, aside }: EntryPageProps) {
   return (
-    <main className="entry">
+    <main className={`entry ${className}`}>
       <div className="entry-card">
         <img src={`${CONSOLE_PATH}/icon.svg`} width="36" height="36" alt="" />
         <div>
@@ -44,6 +47,7 @@ export function Notice({
 
 function introduce(heading: HTMLHeadingElement | null): void {
   if (!heading) return
-  document.title = `${heading.textContent} – Wardkeep`
+  const { textContent: title } = heading
+  document.title = title.endsWith(PRODUCT) ? title : `${title} – ${PRODUCT}`
   heading.focus()
 }

@@ -8,7 +8,14 @@ import { linkToken, subscribeToLinkToken } from './link-token.ts'
 /** Shows the page for the token. Another link in the same tab starts it again. */
 export function WithLinkToken({ children }: { children: (token: string) => ReactNode }) {
   const token = useSyncExternalStore(subscribeToLinkToken, linkToken)
-  if (token === '') return <EntryPage title={texts.noTokenTitle} lead={texts.noToken} />
+  if (token === '')
+    return (
+      <EntryPage title={texts.noTokenTitle} lead={texts.noToken}>
+        <p>
+          <Link to="/sign-in">{texts.goToSignIn}</Link>
+        </p>
+      </EntryPage>
+    )
   return children(token)
 }
 

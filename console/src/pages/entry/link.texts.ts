@@ -4,6 +4,7 @@ export const linkTexts = {
   noToken: 'Open the link in the mail again, or copy all of it into the address bar.',
   expired: 'This link has expired or was used before.',
   signIn: 'Sign in',
+  goToSignIn: 'Go to the sign-in page',
   resetTitle: 'Choose a new password',
   resetLead: 'It replaces the old one, and signs you out everywhere.',
   resetDone: 'Your password was changed',

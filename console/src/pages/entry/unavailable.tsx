@@ -20,6 +20,7 @@ export function Unavailable({ error }: ErrorComponentProps) {
   }, [problem, isPassing, router])
   return (
     <EntryPage
+      className={isPassing ? 'away' : undefined}
       title={isPassing ? texts.away : texts.broken}
       lead={isPassing ? texts.awayLead : texts.brokenLead}
     >
