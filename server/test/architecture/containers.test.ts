@@ -32,7 +32,9 @@ describe('the Dockerfile', () => {
       .flatMap((line) => line.split(' ').slice(1, -1))
     expect(copied.length).toBeGreaterThan(8)
     const isIncluded = (path: string) =>
-      included.some((one) => one === path || path.startsWith(`${one}/`) || one.startsWith(`${path}/`))
+      included.some(
+        (one) => one === path || path.startsWith(`${one}/`) || one.startsWith(`${path}/`),
+      )
     expect(copied.filter((path) => !isIncluded(path))).toEqual([])
   })
 

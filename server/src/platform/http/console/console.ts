@@ -14,8 +14,7 @@ const CONTENT_POLICY =
 const CACHED_FOR_GOOD = 'public, max-age=31536000, immutable'
 const REVALIDATED = 'no-cache'
 
-const NOT_BUILT =
-  'The console is not built. Run `npm run build`, then restart the service.\n'
+const NOT_BUILT = 'The console is not built. Run `npm run build`, then restart the service.\n'
 
 /** The build of this repository. */
 export const BUILT_CONSOLE = join(import.meta.dirname, '../../../../../console/dist')
