@@ -8,7 +8,7 @@ export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((fi
   existsSync(file),
 )
 
-const ARGS = [
+export const BROWSER_ARGS = [
   // Tests run as root in containers, and dial nothing but the loopback.
   '--no-sandbox',
   '--disable-background-networking',
@@ -18,7 +18,7 @@ const ARGS = [
 
 /** Opens a browser with one page. Closed with the test or its file. */
 export async function openPage(): Promise<Page> {
-  const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: ARGS })
+  const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: BROWSER_ARGS })
   atTheEnd(() => browser.close())
   return browser.newPage()
 }
