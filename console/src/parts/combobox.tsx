@@ -44,7 +44,11 @@ export function Combobox(props: ComboboxProps) {
         aria-activedescendant={state.open ? `${id}-${state.active}` : undefined}
         placeholder={props.placeholder}
         value={state.text ?? chosen ?? props.valueLabel ?? ''}
-        onClick={state.show}
+        onClick={(event) => {
+          // Typing replaces what is chosen.
+          event.currentTarget.select()
+          state.show()
+        }}
         onChange={(event) => state.search(event.target.value)}
         onBlur={state.close}
         onKeyDown={state.onKeyDown}

@@ -1,4 +1,5 @@
-import { type ReactNode, type RefObject, useEffect, useId, useRef } from 'react'
+import { type ReactNode, type RefObject, useId, useRef } from 'react'
+import { useModal } from './modal.ts'
 import './dialog.css'
 
 interface DialogProps {
@@ -25,16 +26,7 @@ export function Dialog({
 }: DialogProps) {
   const titleId = useId()
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const element = dialog.current
-    const opener = document.activeElement
-    element?.showModal()
-    initialFocus?.current?.focus()
-    return () => {
-      element?.close()
-      if (opener instanceof HTMLElement) opener.focus()
-    }
-  }, [initialFocus])
+  useModal(dialog, initialFocus)
   return (
     <dialog
       ref={dialog}

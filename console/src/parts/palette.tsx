@@ -2,6 +2,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { Icon } from './icon.tsx'
 import type { IconName } from './icons.ts'
 import { ListOption } from './list-option.tsx'
+import { useModal } from './modal.ts'
 import { paletteTexts as texts } from './palette.texts.ts'
 import './dialog.css'
 import './palette.css'
@@ -133,14 +134,6 @@ function PaletteResults({ prefix, group, active, onChoose }: PaletteResultsProps
       ))}
     </div>
   )
-}
-
-function useModal(dialog: { readonly current: HTMLDialogElement | null }): void {
-  useEffect(() => {
-    const element = dialog.current
-    element?.showModal()
-    return () => element?.close()
-  }, [dialog])
 }
 
 function usePause(text: string, onPause: (text: string) => void): void {

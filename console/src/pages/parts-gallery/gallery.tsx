@@ -37,8 +37,9 @@ function Parts() {
     <>
       <PageHead title="Parts" actions={<ThemeMenu />} />
       <WordsSection />
-      <TableSection />
       <TableStatesSection />
+      {/* After the other tables, so that the keys act on this one. */}
+      <TableSection />
       <DialogSection />
       <SecretSection />
       <ChartSection />
