@@ -15,6 +15,8 @@ const common = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   unstubGlobals: true,
+  // A test reads the design tokens. Other style sheets stay empty.
+  css: { include: [/tokens\.css/] },
   expect: { poll: { timeout: 60_000 } },
   // Tests wait for most of their time: three on two processors take half the time of one.
   maxWorkers: isChaos ? 1 : Math.max(3, availableParallelism()),

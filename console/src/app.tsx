@@ -20,6 +20,7 @@ import { IdleWarning } from './session/idle-warning.tsx'
 import { type Person, session, usePerson } from './session/index.ts'
 import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
+import { partsRoute, signedInRoutes } from './shell/routes.tsx'
 
 const rootRoute = createRootRoute({
   component: Root,
@@ -66,12 +67,6 @@ export const shellRoute = createRoute({
 function Shell() {
   return usePerson() ? <Outlet /> : null
 }
-
-const homeRoute = createRoute({
-  getParentRoute: () => shellRoute,
-  path: '/',
-  component: lazyRouteComponent(() => import('./pages/entry/signed-in.tsx'), 'SignedIn'),
-})
 
 /** The parent of the pages without the shell. What they offer depends on the service, so they load its welcome. */
 const entryRoute = createRoute({
@@ -153,7 +148,8 @@ const secondFactorRoute = createRoute({
 const router = createRouter({
   basepath: CONSOLE_PATH,
   routeTree: rootRoute.addChildren([
-    shellRoute.addChildren([homeRoute]),
+    shellRoute.addChildren([signedInRoutes(shellRoute)]),
+    partsRoute(rootRoute),
     entryRoute.addChildren([
       signInRoute,
       registerRoute,

@@ -1,0 +1,74 @@
+import { useState } from 'react'
+import { api, take } from '../../api/client.ts'
+import type { ApiError } from '../../api/problem.ts'
+import { Form, type ReadField } from '../../parts/form.tsx'
+import { PasswordField } from '../../parts/form-fields.tsx'
+import { showToast } from '../../parts/toasts.ts'
+import { session } from '../../session/index.ts'
+import { commonTexts } from '../../words/common.texts.ts'
+import { NewPasswordField } from '../entry/new-password-field.tsx'
+import { accountTexts } from './account.texts.ts'
+import { useReloadAccount } from './data.ts'
+
+const texts = accountTexts.password
+
+/** Changes the password. The service ends every session, so this one is started again. */
+export function Password() {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <section className="card" aria-labelledby="password">
+      <header>
+        <h2 id="password">{texts.title}</h2>
+        {isOpen && (
+          <button type="button" className="link" onClick={() => setOpen(false)}>
+            {commonTexts.cancel}
+          </button>
+        )}
+      </header>
+      <div className="card-body stack">
+        <p className="muted">{texts.lead}</p>
+        {isOpen ? (
+          <PasswordForm onDone={() => setOpen(false)} />
+        ) : (
+          <div className="row">
+            <button type="button" onClick={() => setOpen(true)}>
+              {texts.open}
+            </button>
+          </div>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function PasswordForm({ onDone }: { onDone: () => void }) {
+  const reload = useReloadAccount()
+  async function submit(read: ReadField): Promise<void> {
+    const body = { current_password: read('current_password'), new_password: read('new_password') }
+    await take(api.PUT('/api/users/me/password', { body }))
+    if (!(await session.signInAgain(body.new_password))) {
+      session.signOut('password-changed')
+      return
+    }
+    showToast(texts.done)
+    onDone()
+    await reload()
+  }
+  return (
+    <Form onSubmit={submit} submit={texts.submit} busy={texts.busy} explain={explain}>
+      <PasswordField
+        name="current_password"
+        label={texts.current}
+        missing={texts.currentMissing}
+        autoComplete="current-password"
+        focused
+      />
+      <NewPasswordField name="new_password" />
+    </Form>
+  )
+}
+
+function explain({ code }: ApiError) {
+  if (code !== 'wrong_password') return undefined
+  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+}

@@ -1,0 +1,123 @@
+import { useCallback, useState } from 'react'
+import { ConfirmDanger, ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { Dialog, DialogActions } from '../../parts/dialog.tsx'
+import { KeysDialog } from '../../parts/keys-dialog.tsx'
+import { Menu } from '../../parts/menu.tsx'
+import { Palette } from '../../parts/palette.tsx'
+import { SecretOnce } from '../../parts/secret-once.tsx'
+import { showToast } from '../../parts/toasts.ts'
+import { Section } from './section.tsx'
+
+const kinds = ['Dialog', 'ConfirmDanger', 'ConfirmFinal', 'Palette', 'Keyboard shortcuts'] as const
+type Kind = (typeof kinds)[number]
+
+/** Everything that floats: dialogs, menus and messages. */
+export function DialogSection() {
+  const [open, setOpen] = useState<Kind>()
+  const close = () => setOpen(undefined)
+  return (
+    <Section title="Dialog, ConfirmDanger, Palette, Menu, Toast">
+      <div className="row">
+        {kinds.map((kind) => (
+          <button key={kind} type="button" onClick={() => setOpen(kind)}>
+            {kind}
+          </button>
+        ))}
+        <button
+          type="button"
+          onClick={() => showToast('Blocked Dalia Lindqvist.', () => showToast('Unblocked.'))}
+        >
+          Toast
+        </button>
+        <Menu
+          items={[
+            { label: 'Replace secret', icon: 'key', onSelect: () => showToast('Replaced.') },
+            { label: 'Make a backup', icon: 'backups', onSelect: () => showToast('Started.') },
+          ]}
+        >
+          Menu
+        </Menu>
+      </div>
+      <OpenDialog kind={open} onClose={close} />
+    </Section>
+  )
+}
+
+function OpenDialog({ kind, onClose }: { kind: Kind | undefined; onClose: () => void }) {
+  switch (kind) {
+    case undefined:
+      return null
+    case 'Dialog':
+      return (
+        <Dialog title="Rename Cardiology" onClose={onClose}>
+          <p>Its 14 members see the new name at once.</p>
+          <DialogActions>
+            <button type="button" className="primary" onClick={onClose}>
+              Rename Cardiology
+            </button>
+          </DialogActions>
+        </Dialog>
+      )
+    case 'ConfirmDanger':
+      return (
+        <ConfirmDanger title="Block Nora Pfleger" onConfirm={onClose} onCancel={onClose}>
+          <p>Signs out 3 sessions within a second. Anyone with your role can unblock.</p>
+        </ConfirmDanger>
+      )
+    case 'ConfirmFinal':
+      return (
+        <ConfirmFinal
+          title="Restore Demo Clinic"
+          name="demo"
+          asksPassword
+          onConfirm={onClose}
+          onCancel={onClose}
+        >
+          <p>Everyone is signed out, including you. Changes since 10:00 are kept in a backup.</p>
+        </ConfirmFinal>
+      )
+    case 'Palette':
+      return <MadeUpPalette onClose={onClose} />
+    case 'Keyboard shortcuts':
+      return <KeysDialog onClose={onClose} />
+  }
+}
+
+const found = [
+  { id: 'users', label: 'Users', icon: 'users' },
+  { id: 'audit', label: 'Audit log', icon: 'audit' },
+  { id: 'webhooks', label: 'Webhooks', icon: 'webhooks' },
+] as const
+
+function MadeUpPalette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('')
+  const search = useCallback((typed: string) => setText(typed.toLowerCase()), [])
+  const items = found
+    .filter(({ label }) => label.toLowerCase().includes(text))
+    .map((item) => ({ ...item, onChoose: () => showToast(`Opened ${item.label}.`) }))
+  return (
+    <Palette
+      label="Search people, departments and pages"
+      groups={[{ label: 'Pages', items }]}
+      isSearching={false}
+      onSearch={search}
+      onClose={onClose}
+    />
+  )
+}
+
+/** A secret that is shown once. */
+export function SecretSection() {
+  return (
+    <Section title="SecretOnce">
+      <div className="card gallery-padded">
+        <SecretOnce
+          label="Secret of the webhook"
+          value="whsec_made-up/0000000000000000000000000000"
+          fileName="webhook-secret.txt"
+          onKept={() => showToast('Kept.')}
+        />
+      </div>
+    </Section>
+  )
+}

@@ -1,0 +1,27 @@
+import { useEffect, useState } from 'react'
+import { commonTexts } from '../words/common.texts.ts'
+import { formatAgo, formatFullTime } from '../words/dates.ts'
+
+const REFRESH_MS = 30_000
+
+/** Returns the current time, renewed every 30 seconds. */
+export function useNow(): Date {
+  const [now, setNow] = useState(() => new Date())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(new Date()), REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}
+
+/** A time as its distance from now, with the full time and zone on hover. */
+export function Ago({ at, absent = commonTexts.never }: { at: string | null; absent?: string }) {
+  const now = useNow()
+  if (at === null) return <span className="muted">{absent}</span>
+  const time = new Date(at)
+  return (
+    <time dateTime={at} title={formatFullTime(time)}>
+      {formatAgo(time, now)}
+    </time>
+  )
+}

@@ -1,0 +1,7 @@
+export const timeChartTexts = {
+  showTable: 'Show as table',
+  showChart: 'Show as chart',
+  time: 'Time',
+  asTable: (title: string) => `${title}, as a table`,
+  named: (action: string, title: string) => `${action}: ${title}`,
+}

@@ -1,0 +1,3 @@
+export const comboboxTexts = {
+  nothingFound: 'Nothing found',
+}

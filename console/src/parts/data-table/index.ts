@@ -1,0 +1,6 @@
+export { DataTable } from './data-table.tsx'
+export type { Paging } from './pager.tsx'
+export type { ListPosition, PageInfo } from './paging.ts'
+export { rowLinkId } from './rows.tsx'
+export { EMPTY_SELECTION, type Selection, selectedCount } from './selection.ts'
+export type { Column, Sort } from './types.ts'

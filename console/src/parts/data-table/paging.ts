@@ -1,0 +1,48 @@
+/** Positions in a list: numbered pages as far as the API counts them, then cursors. */
+
+/** The API answers numbered pages only up to this many records. */
+const MAX_NUMBERED = 10_000
+
+/** Where a list is: on a numbered page, or after a record. It stands in the URL. */
+export interface ListPosition {
+  readonly page?: number
+  readonly after?: string
+}
+
+/** What the API answers beside the records of a page. */
+export interface PageInfo {
+  readonly page: number
+  readonly limit: number
+  readonly total: number
+  readonly total_estimated?: boolean
+  readonly next: string | null
+}
+
+/** The numbers of rows that a page can have. */
+export const PAGE_SIZES = [20, 50, 100] as const
+
+/** Returns the position of the next page, or undefined on the last one. */
+export function nextPosition(position: ListPosition, info: PageInfo): ListPosition | undefined {
+  if (info.next === null) return undefined
+  const page = info.page + 1
+  if (position.after === undefined && page * info.limit <= MAX_NUMBERED) return { page }
+  return { after: info.next }
+}
+
+/** Returns the position of the page before, or of the first page after a cursor. */
+export function previousPosition(position: ListPosition, info: PageInfo): ListPosition | undefined {
+  if (position.after !== undefined) return {}
+  if (info.page <= 1) return undefined
+  return info.page === 2 ? {} : { page: info.page - 1 }
+}
+
+/** The numbers of the first and the last row of a page; undefined after a cursor. */
+export function rowRange(
+  position: ListPosition,
+  info: PageInfo,
+  rowCount: number,
+): { first: number; last: number } | undefined {
+  if (position.after !== undefined || rowCount === 0) return undefined
+  const first = (info.page - 1) * info.limit + 1
+  return { first, last: first + rowCount - 1 }
+}

@@ -1,0 +1,57 @@
+/** Which rows of a list are chosen: some of them by id, or all that match the filters. */
+
+/** The chosen rows. `anchor` is where a range begins. */
+export type Selection =
+  | { readonly kind: 'some'; readonly ids: ReadonlySet<string>; readonly anchor?: string }
+  | { readonly kind: 'all' }
+
+/** The selection of nothing. */
+export const EMPTY_SELECTION: Selection = { kind: 'some', ids: new Set() }
+
+/** The selection of every row that matches the filters, on all pages. */
+export const ALL_SELECTED: Selection = { kind: 'all' }
+
+/** True for a row that is chosen. */
+export const isSelected = (selection: Selection, id: string): boolean =>
+  selection.kind === 'all' || selection.ids.has(id)
+
+/** The number of chosen rows. */
+export const selectedCount = (selection: Selection, total: number): number =>
+  selection.kind === 'all' ? total : selection.ids.size
+
+/** True when every row of the page is chosen. */
+export const isPageSelected = (selection: Selection, pageIds: readonly string[]): boolean =>
+  pageIds.length > 0 && pageIds.every((id) => isSelected(selection, id))
+
+/** Chooses a row, or releases a chosen one. After "all that match" it begins with this page. */
+export function toggleRow(selection: Selection, id: string, pageIds: readonly string[]): Selection {
+  const ids = new Set(selection.kind === 'all' ? pageIds : selection.ids)
+  if (!ids.delete(id)) ids.add(id)
+  return { kind: 'some', ids, anchor: id }
+}
+
+/** Chooses every row between the one chosen last and this one. */
+export function selectRange(
+  selection: Selection,
+  id: string,
+  pageIds: readonly string[],
+): Selection {
+  const anchor = selection.kind === 'some' ? selection.anchor : undefined
+  const from = anchor === undefined ? -1 : pageIds.indexOf(anchor)
+  const to = pageIds.indexOf(id)
+  if (selection.kind === 'all' || from < 0 || to < 0) return toggleRow(selection, id, pageIds)
+  const range = pageIds.slice(Math.min(from, to), Math.max(from, to) + 1)
+  return { kind: 'some', ids: new Set([...selection.ids, ...range]), anchor: id }
+}
+
+/** Chooses every row of the page, or releases them when all are chosen. */
+export function togglePage(selection: Selection, pageIds: readonly string[]): Selection {
+  if (selection.kind === 'all') return EMPTY_SELECTION
+  const ids = new Set(selection.ids)
+  const isFull = isPageSelected(selection, pageIds)
+  for (const id of pageIds) {
+    if (isFull) ids.delete(id)
+    else ids.add(id)
+  }
+  return { kind: 'some', ids }
+}

@@ -1,0 +1,3 @@
+export const panelTexts = {
+  close: 'Close the panel',
+}

@@ -1,0 +1,66 @@
+import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { commonTexts } from '../words/common.texts.ts'
+import { Icon } from './icon.tsx'
+import { useShortcuts } from './keys.ts'
+import { panelTexts as texts } from './panel.texts.ts'
+import './panel.css'
+
+interface PanelProps {
+  readonly title: string
+  readonly subtitle?: ReactNode
+  /** What stands before the title, such as an avatar. */
+  readonly mark?: ReactNode
+  readonly children: ReactNode
+  /** The buttons at the foot. */
+  readonly actions?: ReactNode
+  readonly onClose: () => void
+  /** The id of the element that takes the focus when the panel closes. */
+  readonly returnFocusTo: string
+}
+
+/** The record that is open beside its list. It is not modal: the list stays in use, and Escape closes the panel. */
+export function Panel(props: PanelProps) {
+  const { title, subtitle, mark, children, actions, onClose } = props
+  const titleId = useId()
+  const heading = useRef<HTMLHeadingElement>(null)
+  usePanelFocus(heading, props.returnFocusTo)
+  useShortcuts([
+    {
+      keys: 'escape',
+      label: texts.close,
+      // Escape first closes a menu or list that is open above the panel.
+      run: () => !document.querySelector(':popover-open') && onClose(),
+    },
+  ])
+  return (
+    <aside className="panel card" aria-labelledby={titleId}>
+      <header>
+        {mark}
+        <div className="grow">
+          <h2 ref={heading} id={titleId} tabIndex={-1}>
+            {title}
+          </h2>
+          {subtitle && <div className="muted ellipsis">{subtitle}</div>}
+        </div>
+        <button type="button" className="plain" aria-label={commonTexts.close} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div className="panel-body">{children}</div>
+      {actions && <footer>{actions}</footer>}
+    </aside>
+  )
+}
+
+/** Focuses the heading when the panel opens, and the row when it closes. */
+function usePanelFocus(
+  heading: { readonly current: HTMLElement | null },
+  returnFocusTo: string,
+): void {
+  const latest = useRef(returnFocusTo)
+  latest.current = returnFocusTo
+  useEffect(() => {
+    heading.current?.focus()
+    return () => document.getElementById(latest.current)?.focus()
+  }, [heading])
+}

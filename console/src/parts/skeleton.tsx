@@ -1,0 +1,41 @@
+import { useEffect, useState } from 'react'
+import { commonTexts } from '../words/common.texts.ts'
+import './skeleton.css'
+
+const SHOWN_AFTER_MS = 150
+
+/** Returns true once something has taken longer than 150 ms, so that quick answers do not flicker. */
+export function useSlow(isBusy: boolean): boolean {
+  const [isSlow, setSlow] = useState(false)
+  useEffect(() => {
+    if (!isBusy) return
+    const timer = setTimeout(() => setSlow(true), SHOWN_AFTER_MS)
+    return () => {
+      clearTimeout(timer)
+      setSlow(false)
+    }
+  }, [isBusy])
+  return isSlow && isBusy
+}
+
+/** Grey lines in place of text that is loading. */
+export function Skeleton({ lines = 3 }: { lines?: number }) {
+  const isSlow = useSlow(true)
+  if (!isSlow) return null
+  return (
+    <div className="skeleton" role="status">
+      <span className="hidden">{commonTexts.loading}</span>
+      {upTo(lines).map((line) => (
+        <SkeletonLine key={line} at={line} />
+      ))}
+    </div>
+  )
+}
+
+/** One grey line. Its width follows from its position, so that a block looks like text. */
+export function SkeletonLine({ at }: { at: number }) {
+  return <span className="skeleton-line" style={{ width: `${88 - ((at * 29) % 47)}%` }} />
+}
+
+/** The whole numbers from 0 up to, but without, a count. */
+export const upTo = (count: number): number[] => [...Array(count).keys()]

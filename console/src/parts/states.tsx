@@ -1,0 +1,133 @@
+/** What a page shows when it cannot show its data, and why. */
+import { type ReactNode, useEffect, useState } from 'react'
+import { commonTexts } from '../words/common.texts.ts'
+import { formatClock, formatDuration } from '../words/dates.ts'
+import { CopyButton } from './copy-button.tsx'
+import { statesTexts as texts } from './states.texts.ts'
+import { ToneBadge } from './status-badge.tsx'
+import './states.css'
+
+interface StateProps {
+  readonly title: string
+  readonly children?: ReactNode
+  readonly action?: ReactNode
+}
+
+/** An empty list: what will stand there, and how to add the first one. */
+export function Empty({ title, children, action }: StateProps) {
+  return (
+    <div className="state">
+      <h2>{title}</h2>
+      {children && <p>{children}</p>}
+      {action && <div className="row">{action}</div>}
+    </div>
+  )
+}
+
+/** A list whose filters match nothing. */
+export function NothingFound({ children, onClear }: { children: ReactNode; onClear: () => void }) {
+  return (
+    <Empty
+      title={texts.nothingFound}
+      action={
+        <button type="button" onClick={onClear}>
+          {commonTexts.clearFilters}
+        </button>
+      }
+    >
+      {children}
+    </Empty>
+  )
+}
+
+interface ErrorStateProps {
+  /** What happened and what to do, as the API answers it. */
+  readonly detail: string
+  readonly requestId?: string | undefined
+  readonly onRetry?: () => void
+}
+
+/** A failed request: what happened, a way to try again, and the request id for support. */
+export function ErrorState({ detail, requestId, onRetry }: ErrorStateProps) {
+  return (
+    <div className="state" role="alert">
+      <ToneBadge tone="failed">{texts.errorTitle}</ToneBadge>
+      <p>{detail}</p>
+      {onRetry && (
+        <div className="row">
+          <button type="button" onClick={onRetry}>
+            {commonTexts.tryAgain}
+          </button>
+        </div>
+      )}
+      {requestId && <RequestId id={requestId} />}
+    </div>
+  )
+}
+
+/** The id of a request, to copy. */
+export function RequestId({ id }: { id: string }) {
+  return (
+    <span className="request-id small">
+      {texts.requestId} <code>{id}</code>
+      <CopyButton text={id} label={texts.copyRequestId} />
+    </span>
+  )
+}
+
+/** A page that the role of the reader does not include. */
+export function NoRight() {
+  return <Empty title={texts.noRightTitle}>{texts.noRight}</Empty>
+}
+
+/** A banner above data that could not be renewed. */
+export function StaleBanner({ since, onRetry }: { since: Date; onRetry: () => void }) {
+  return (
+    <div className="banner" role="status">
+      <span className="grow">{texts.stale(formatClock(since))}</span>
+      <button type="button" onClick={onRetry}>
+        {commonTexts.tryAgain}
+      </button>
+    </div>
+  )
+}
+
+interface TooManyRequestsProps {
+  /** Seconds to wait, as the API asks. */
+  readonly seconds: number
+  readonly onRetry: () => void
+}
+
+/** Counts down after too many requests, then loads again. */
+export function TooManyRequests({ seconds, onRetry }: TooManyRequestsProps) {
+  const left = useCountdown(seconds, onRetry)
+  return (
+    <div className="banner" role="timer" aria-live="off">
+      {texts.tooMany(left < 120 ? `${left} s` : formatDuration(left))}
+    </div>
+  )
+}
+
+/** The page of a service in maintenance mode. */
+export function Maintenance() {
+  return (
+    <div className="state" role="status">
+      <ToneBadge tone="waiting">{texts.maintenanceTitle}</ToneBadge>
+      <p>{texts.maintenance}</p>
+    </div>
+  )
+}
+
+/** Returns the seconds that are left, and calls back at zero. */
+function useCountdown(seconds: number, onEnd: () => void): number {
+  const [left, setLeft] = useState(seconds)
+  useEffect(() => {
+    if (left <= 0) {
+      onEnd()
+      return
+    }
+    const timer = setTimeout(() => setLeft(left - 1), 1_000)
+    return () => clearTimeout(timer)
+  }, [left, onEnd])
+  return left
+}

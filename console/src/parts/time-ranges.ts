@@ -1,0 +1,55 @@
+/** Ranges of time as lists and charts are filtered by them, and as they stand in the URL. */
+
+const HOUR_MS = 3_600_000
+
+/** The ranges that end now, with their length. */
+export const RECENT_RANGES = {
+  '1h': HOUR_MS,
+  '24h': 24 * HOUR_MS,
+  '7d': 7 * 24 * HOUR_MS,
+  '30d': 30 * 24 * HOUR_MS,
+} as const
+
+/** The name of a range that ends now. */
+export type RecentRange = keyof typeof RECENT_RANGES
+
+/** A range of time: one that ends now, or one with two ends of its own. A bare date is a whole UTC day. */
+export type TimeRangeValue =
+  | { readonly range: RecentRange }
+  | { readonly from: string; readonly to: string }
+
+/** Reads a range from the parameters of a URL; anything malformed gives the fallback. */
+export function parseTimeRange(
+  search: Readonly<Record<string, unknown>>,
+  fallback: RecentRange,
+): TimeRangeValue {
+  const { range, from, to } = search
+  if (isTime(from) && isTime(to)) return { from, to }
+  return { range: isRecentRange(range) ? range : fallback }
+}
+
+/** The ends of a range, for requests. */
+export function boundsOf(value: TimeRangeValue, now: Date): { from: string; to: string } {
+  if (!('range' in value)) return value
+  const from = new Date(now.getTime() - RECENT_RANGES[value.range])
+  return { from: from.toISOString(), to: now.toISOString() }
+}
+
+/** True when the range has a bare date as an end. */
+export const hasWholeDays = (value: TimeRangeValue): boolean =>
+  !('range' in value) && (isBareDate(value.from) || isBareDate(value.to))
+
+/** Writes a time for a native input, in the browser's time zone. */
+export function toInputTime(iso: string): string {
+  const time = new Date(iso)
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000)
+  return local.toISOString().slice(0, 16)
+}
+
+const isRecentRange = (value: unknown): value is RecentRange =>
+  typeof value === 'string' && Object.hasOwn(RECENT_RANGES, value)
+
+const isBareDate = (value: string): boolean => /^\d{4}-\d\d-\d\d$/.test(value)
+
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value) && !Number.isNaN(Date.parse(value))

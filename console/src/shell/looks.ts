@@ -1,0 +1,92 @@
+/** How the console looks in this browser: its theme and the height of rows. The account keeps both as well. */
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useSyncExternalStore } from 'react'
+import { api, take } from '../api/client.ts'
+import { showToast } from '../parts/toasts.ts'
+import { type Person, setTheme } from '../session/index.ts'
+import { readTheme } from '../session/theme.ts'
+import { shellTexts } from './shell.texts.ts'
+
+/** The themes to choose from. */
+export const THEMES = ['light', 'dark', 'system'] as const
+
+/** A theme that a person chose. */
+export type Theme = (typeof THEMES)[number]
+
+/** The heights of rows to choose from. */
+export const DENSITIES = ['compact', 'comfortable'] as const
+
+/** A height of rows that a person chose. */
+export type Density = (typeof DENSITIES)[number]
+
+const DENSITY_KEY = 'density'
+/** Names the person whose looks this browser has, by ids. */
+const OWNER_KEY = 'looks-of'
+
+const preferencesQuery = {
+  queryKey: ['preferences'],
+  queryFn: () => take(api.GET('/api/preferences')),
+}
+
+/** Returns the chosen theme, and follows changes, also those of other tabs. */
+export const useTheme = (): Theme => useSyncExternalStore(followRoot, readTheme)
+
+/** Returns the chosen density, and follows changes. */
+export const useDensity = (): Density => useSyncExternalStore(followRoot, readDensity)
+
+/** Changes the theme in every tab, and keeps it in the account. */
+export function chooseTheme(theme: Theme): void {
+  setTheme(theme)
+  void api.PUT('/api/preferences/theme', { body: { theme } }).catch(reportUnsaved)
+}
+
+/** Returns a function that changes the density and keeps it in the account. */
+export function useChooseDensity(): (density: Density) => Promise<void> {
+  const queries = useQueryClient()
+  return async (density) => {
+    applyDensity(density)
+    try {
+      const { settings } = await queries.fetchQuery(preferencesQuery)
+      await api.PUT('/api/preferences', { body: { settings: { ...settings, density } } })
+    } catch {
+      reportUnsaved()
+    }
+  }
+}
+
+/** Applies the looks of this browser, or those of the account after someone else used the browser. */
+export function useLooksOf(person: Person | undefined): void {
+  const queries = useQueryClient()
+  const owner = person && `${person.tenant_id}:${person.user_id}`
+  useEffect(() => {
+    applyDensity(localStorage.getItem(DENSITY_KEY))
+    if (!owner || localStorage.getItem(OWNER_KEY) === owner) return
+    void queries.fetchQuery(preferencesQuery).then(
+      ({ theme, settings, updated_at }) => {
+        localStorage.setItem(OWNER_KEY, owner)
+        if (updated_at === null) return
+        setTheme(theme)
+        applyDensity(settings.density)
+      },
+      // Without an answer the looks of this browser stay.
+      () => undefined,
+    )
+  }, [owner, queries])
+}
+
+function applyDensity(wanted: unknown): void {
+  const density: Density = wanted === 'comfortable' ? 'comfortable' : 'compact'
+  localStorage.setItem(DENSITY_KEY, density)
+  document.documentElement.dataset.density = density
+}
+
+const readDensity = (): Density =>
+  document.documentElement.dataset.density === 'comfortable' ? 'comfortable' : 'compact'
+
+const reportUnsaved = (): void => showToast(shellTexts.looksUnsaved)
+
+function followRoot(listener: () => void): () => void {
+  const observer = new MutationObserver(listener)
+  observer.observe(document.documentElement, { attributeFilter: ['data-theme', 'data-density'] })
+  return () => observer.disconnect()
+}

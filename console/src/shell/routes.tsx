@@ -1,0 +1,86 @@
+/** The routes of everything behind the sign-in, made from the table of pages. */
+import {
+  type AnyRoute,
+  createRoute,
+  lazyRouteComponent,
+  type ParsedLocation,
+  redirect,
+} from '@tanstack/react-router'
+import { session } from '../session/index.ts'
+import { addressOf, CLINIC_PREFIX, readClinicId } from './clinic.ts'
+import { guarded, NotFound, ToFirstPage } from './page-frame.tsx'
+import { type ConsolePage, pages } from './pages.ts'
+
+/**
+ * Creates the routes of the signed-in console.
+ * @param parent the route that lets only signed-in people through
+ */
+export function signedInRoutes<Parent extends AnyRoute>(parent: Parent) {
+  const shell = createRoute({
+    getParentRoute: () => parent,
+    id: 'frame',
+    component: lazyRouteComponent(() => import('./shell.tsx'), 'Shell'),
+    notFoundComponent: NotFound,
+  })
+  const clinic = createRoute({
+    getParentRoute: () => shell,
+    path: CLINIC_PREFIX,
+    beforeLoad: ({ params, location }) => requireClinic(params.clinicId, location),
+  })
+  const ofPlatform = pages.filter(({ isPlatform }) => isPlatform)
+  const ofClinic = pages.filter(({ isPlatform }) => !isPlatform)
+  return shell.addChildren([
+    ...ofPlatform.map((page) => pageRoute(shell, page)),
+    ...withStart(ofClinic).map((page) => pageRoute(shell, page, addClinic)),
+    clinic.addChildren(withStart(ofClinic).map((page) => pageRoute(clinic, page))),
+  ])
+}
+
+/** Creates the route of the gallery of parts, which needs no session. */
+export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
+  return createRoute({
+    getParentRoute: () => parent,
+    path: '/parts',
+    component: lazyRouteComponent(() => import('../pages/parts-gallery/gallery.tsx'), 'Gallery'),
+  })
+}
+
+/** Adds a start page that leads to the first page of the person, unless there is a page for all. */
+function withStart(list: readonly ConsolePage[]): readonly ConsolePage[] {
+  if (list.some(({ path }) => path === '/')) return list
+  const start = { title: '', path: '/', load: async () => ({ Page: ToFirstPage }), roles: [] }
+  return [start, ...list]
+}
+
+function pageRoute<Parent extends AnyRoute>(
+  parent: Parent,
+  page: ConsolePage,
+  beforeLoad?: (location: ParsedLocation) => void,
+) {
+  const load = async () => ({ Page: guarded(page, (await page.load()).Page) })
+  return createRoute({
+    getParentRoute: () => parent,
+    path: page.path,
+    component: lazyRouteComponent(load, 'Page'),
+    ...(beforeLoad && { beforeLoad: ({ location }) => beforeLoad(location) }),
+  })
+}
+
+/** Adds the own clinic to the address of a superadmin. */
+function addClinic(location: ParsedLocation): void {
+  const state = session.state()
+  if (state.status !== 'signed-in' || state.person.role !== 'superadmin') return
+  const to = addressOf({ path: location.pathname }, state.person, state.person.tenant_id)
+  throw redirect({ to, search: location.search, replace: true })
+}
+
+/** Takes the clinic out of the address of others, and mends an address without a valid one. */
+function requireClinic(clinicId: string, location: ParsedLocation): void {
+  const state = session.state()
+  if (state.status !== 'signed-in') return
+  const { person } = state
+  if (person.role === 'superadmin' && readClinicId(clinicId) !== undefined) return
+  const path = location.pathname.replace(/^\/t\/[^/]*/, '') || '/'
+  const to = addressOf({ path }, person, person.tenant_id)
+  throw redirect({ to, search: location.search, replace: true })
+}

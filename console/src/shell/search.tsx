@@ -1,0 +1,97 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useCallback, useState } from 'react'
+import { Palette, type PaletteGroup, type PaletteItem } from '../parts/palette.tsx'
+import type { Role } from '../words/roles.ts'
+import { addressOf, useClinicId } from './clinic.ts'
+import { type FoundRecord, findDepartments, findPeople } from './find.ts'
+import { type ConsolePage, pagesFor } from './pages.ts'
+import { usePersonHere } from './person.ts'
+import { shellTexts as texts } from './shell.texts.ts'
+
+/** The lists whose records are searched, by the path of the page that opens them. */
+const finders = [
+  { path: '/users', label: texts.found.people, icon: 'users', find: findPeople },
+  {
+    path: '/departments',
+    label: texts.found.departments,
+    icon: 'departments',
+    find: findDepartments,
+  },
+] as const
+
+type Finder = (typeof finders)[number]
+
+/** Returns what the search covers for a role, in words. */
+export function searchLabel(role: Role): string {
+  const paths = pagesFor(role).map(({ path }) => path)
+  return finders.some(({ path }) => paths.includes(path)) ? texts.search : texts.searchPages
+}
+
+/** The search over pages, people and departments. It asks for records after two letters. */
+export function Search({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('')
+  const { role } = usePersonHere()
+  const pages = pagesFor(role)
+  const open = useOpen()
+  const people = useFound(finders[0], pages, text)
+  const departments = useFound(finders[1], pages, text)
+  const search = useCallback((typed: string) => setText(typed), [])
+  return (
+    <Palette
+      label={searchLabel(role)}
+      groups={[
+        { label: texts.found.pages, items: pageItems(pages, text, open) },
+        recordGroup(finders[0], people.data ?? [], open),
+        recordGroup(finders[1], departments.data ?? [], open),
+      ]}
+      isSearching={people.isFetching || departments.isFetching}
+      onSearch={search}
+      onClose={onClose}
+    />
+  )
+}
+
+type Open = (page: Pick<ConsolePage, 'path' | 'isPlatform'>, record?: number) => void
+
+function useOpen(): Open {
+  const person = usePersonHere()
+  const clinicId = useClinicId()
+  const navigate = useNavigate()
+  return (page, record) =>
+    void navigate({
+      to: addressOf(page, person, clinicId),
+      ...(record !== undefined && { search: { open: record } }),
+    })
+}
+
+function useFound(finder: Finder, pages: readonly ConsolePage[], text: string) {
+  const clinicId = useClinicId()
+  return useQuery({
+    queryKey: ['found', finder.path, clinicId, text],
+    queryFn: () => finder.find(text, clinicId),
+    enabled: text.length >= 2 && pages.some(({ path }) => path === finder.path),
+  })
+}
+
+function pageItems(pages: readonly ConsolePage[], text: string, open: Open): PaletteItem[] {
+  const wanted = text.toLocaleLowerCase()
+  return pages.flatMap((page) => {
+    if (!page.navigation || !page.title.toLocaleLowerCase().includes(wanted)) return []
+    const { title, navigation } = page
+    return [{ id: page.path, label: title, icon: navigation.icon, onChoose: () => open(page) }]
+  })
+}
+
+function recordGroup(finder: Finder, records: readonly FoundRecord[], open: Open): PaletteGroup {
+  return {
+    label: finder.label,
+    items: records.map(({ id, label, hint }) => ({
+      id: `${finder.path}-${id}`,
+      label,
+      hint,
+      icon: finder.icon,
+      onChoose: () => open(finder, id),
+    })),
+  }
+}

@@ -1,0 +1,13 @@
+/** Words that many pages share. */
+export const commonTexts = {
+  cancel: 'Cancel',
+  close: 'Close',
+  copy: 'Copy',
+  copied: 'Copied',
+  undo: 'Undo',
+  tryAgain: 'Try again',
+  clearFilters: 'Clear filters',
+  never: 'never',
+  none: '–',
+  loading: 'Loading',
+}

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { formatAgo, formatDuration } from './dates.ts'
+import { formatBytes, formatCount, formatNumber } from './numbers.ts'
+import { statusWord } from './statuses.ts'
+
+describe('times', () => {
+  const now = new Date('2026-11-27T12:00:00Z')
+  test.each([
+    [10, 'just now'],
+    [60, '1 min ago'],
+    [3 * 3600 + 59 * 60, '3 h ago'],
+    [6 * 86_400, '6 d ago'],
+    [7 * 86_400, '20 Nov 2026'],
+    [-30, 'in less than a minute'],
+    [-120, 'in 2 min'],
+  ])('writes a time %d seconds ago', (seconds, written) => {
+    expect(formatAgo(new Date(now.getTime() - seconds * 1000), now)).toBe(written)
+  })
+
+  test('writes durations in their largest unit', () => {
+    expect([0, 59, 60, 7200, 90_000].map(formatDuration)).toEqual([
+      '0 s',
+      '59 s',
+      '1 min',
+      '2 h',
+      '1 d',
+    ])
+  })
+})
+
+test('writes numbers, counts and sizes', () => {
+  expect(formatNumber(41_200)).toBe('41,200')
+  expect(formatCount(1, 'session', 'sessions')).toBe('1 session')
+  expect(formatCount(0, 'session', 'sessions')).toBe('0 sessions')
+  expect([0, 999, 1000, 1_230_000_000, 999_600].map(formatBytes)).toEqual([
+    '0 B',
+    '999 B',
+    '1 kB',
+    '1.2 GB',
+    '1 MB',
+  ])
+})
+
+test('shows an unknown state as it is', () => {
+  expect(statusWord('user', 'a_new_state')).toEqual({ tone: 'off', word: 'a_new_state' })
+  expect(statusWord('user', 'constructor')).toEqual({ tone: 'off', word: 'constructor' })
+})
