@@ -197,6 +197,15 @@ export const TABLE: readonly Line[] = [
     foreign: auditors(200),
   },
 
+  {
+    name: 'GET /api/admin/audit',
+    what: 'about a user',
+    aim: ({ userId }) => ({ query: { about_user: userId } }),
+    own: auditors(200),
+    foreign: auditors(200),
+  },
+  { name: 'GET /api/admin/audit/actions', aim: nothing, own: auditors(200) },
+
   { name: 'GET /api/admin/tenants', aim: nothing, own: auditors(200) },
   {
     name: 'POST /api/admin/tenants',
