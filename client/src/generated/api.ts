@@ -70,6 +70,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export audit entries
+         * @description Streams the entries that match the filters, latest first, as CSV or as JSON lines. It ends before the first entry of the export itself, and breaks off if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row; an apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once.
+         *
+         *     Callers: superadmin, admin, auditor.
+         *
+         *     Audit log: `audit.exported`.
+         */
+        get: operations["exportAuditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/backup/create": {
         parameters: {
             query?: never;
@@ -2251,7 +2275,7 @@ export interface components {
              * @example user
              * @enum {string}
              */
-            group: "tenant" | "outbound" | "department" | "user" | "auth" | "access" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
+            group: "tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
             /**
              * @description The type of the resource that its entries are about.
              * @example user
@@ -4648,7 +4672,7 @@ export interface operations {
                 /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
                 action?: string[];
                 /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
-                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
                 /** @description Only actions by this user, and changes to their account and sessions. */
@@ -4790,6 +4814,69 @@ export interface operations {
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
             403: components["responses"]["403-3"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    exportAuditEntries: {
+        parameters: {
+            query?: {
+                /** @description The format of the file: comma-separated values, or one JSON object a line. */
+                format?: "csv" | "ndjson";
+                /** @description Only entries of this tenant. For superadmins. */
+                tenant_id?: number;
+                /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
+                action?: string[];
+                /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
+                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                /** @description Only entries of actions by this user. */
+                user_id?: number;
+                /** @description Only actions by this user, and changes to their account and sessions. */
+                about_user?: number;
+                /** @description The kind of record, such as `user`. */
+                resource_type?: string;
+                /** @description Only entries about this record. Requires `resource_type`. */
+                resource_id?: string;
+                /** @description Only entries of the request with this `X-Request-Id`. */
+                request_id?: string;
+                /** @description Only entries of requests from this IP address, written as in the entries. */
+                ip?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                from_date?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                to_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id,action,created_at
+                     *     81,user.blocked,2026-11-21T08:30:00.000Z
+                     */
+                    "text/csv; charset=utf-8": string;
+                    /** @example {"id":81,"action":"user.blocked","created_at":"2026-11-21T08:30:00.000Z"} */
+                    "application/x-ndjson; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];

@@ -180,6 +180,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
   await take('GET /api/admin/audit/actions', { token })
+  await take('GET /api/admin/audit/export', { token })
 }
 
 async function walkPatients({ clinic, take }: Scene): Promise<void> {

@@ -163,10 +163,10 @@ function caller(app: App): OpenedService['call'] {
   }
 }
 
-/** As JSON; a file as its text. */
+/** As JSON; a file, JSON lines among them, as its text. */
 function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
   if (body === '') return undefined
-  return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
+  return /\bjson/.test(String(headers['content-type'])) ? JSON.parse(body) : body
 }
 
 function recorder(logged: unknown[][]): Logger {

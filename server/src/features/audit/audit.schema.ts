@@ -66,7 +66,8 @@ const UUID = patterned(
   'be a UUID, such as 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c',
 )
 
-const FILTERS = {
+/** The parameters that select entries, in the list and in exports. */
+export const FILTERS = {
   tenant_id: Type.Optional(described(Id, 'Only entries of this tenant. For superadmins.')),
   action: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_000 }), {
@@ -110,8 +111,7 @@ const FILTERS = {
   from_date: Type.Optional(DateOrTime),
   to_date: Type.Optional(DateOrTime),
 }
-/** What selects entries, in the list and in exports. */
-export const AuditFilters = Type.Object(FILTERS)
+const AuditFilters = Type.Object(FILTERS)
 export type AuditFilters = Static<typeof AuditFilters>
 
 export const AuditQuery = Type.Object({ ...FILTERS, ...auditList.query })

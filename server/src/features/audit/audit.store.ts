@@ -43,13 +43,39 @@ type Entries<O> = SelectQueryBuilder<Database, 'journal', O>
 const entries = (scope: Scoped) =>
   within(scope).select(COLUMNS).$narrowType<{ changes: StoredEntry['changes'] }>()
 
-type EntryKey = Pick<StoredEntry, 'id' | 'created_at'>
+/** The position of an entry in the order by time. */
+export type EntryKey = Pick<StoredEntry, 'id' | 'created_at'>
 const keys = (scope: Scoped) => within(scope).select(['id', 'created_at'])
 
 function within({ db, tenantId }: Scoped) {
   const all = db.selectFrom('journal')
   // Entries of deleted tenants stay visible to a superadmin, so the scope is not narrowed further.
   return tenantId === null ? all : all.where('tenant_id', '=', tenantId)
+}
+
+/** Returns the entries before a position that match the filters, latest first. */
+export function listEntriesBefore(
+  tx: TenantTx,
+  query: AuditFilters,
+  filters: ParsedFilters,
+  { before: { id, created_at }, limit }: { before: EntryKey; limit: number },
+): Promise<StoredEntry[]> {
+  return (
+    narrowed(entries(tx), query, filters)
+      // The time alone tells which partitions cannot match.
+      .where('created_at', '<=', created_at)
+      .where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::bigint)`)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute()
+  )
+}
+
+/** Returns whether a session has not ended. */
+export async function isLive(tx: TenantTx, sessionId: string): Promise<boolean> {
+  const live = tx.db.selectFrom('sessions').select('id').where('id', '=', sessionId)
+  return (await live.where('ended_at', 'is', null).executeTakeFirst()) !== undefined
 }
 
 /** The entries of one page, in its order. */

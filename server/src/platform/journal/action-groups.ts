@@ -25,6 +25,7 @@ const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   outbound: 'installation',
   access: 'operation',
   messenger: 'user',
+  audit: 'audit_log',
   'auth.key_rotated': 'signing_key',
 }
 

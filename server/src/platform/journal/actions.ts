@@ -145,6 +145,7 @@ export const ACTIONS = {
   'access.refused': {
     meaning: 'A signed-in user called what they may not; the calls of a minute are counted',
   },
+  'audit.exported': { meaning: 'An export of the audit log started, was completed or was aborted' },
   'preferences.updated': { meaning: "A user's theme or settings changed" },
   'messenger.linked': { meaning: 'A chat of the messenger was linked with an account' },
   'messenger.unlinked': { meaning: 'A chat of the messenger was unlinked from its account' },
