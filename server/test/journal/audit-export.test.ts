@@ -168,22 +168,22 @@ describe('an export of many entries', () => {
     const { admin } = north.people
     const response = await open(admin, { format: 'ndjson', group: 'department' })
     const ids = new Set<number>()
-    let [rest, bytes, peak, sampled] = ['', 0, 0, 0]
+    let [rest, bytes] = ['', 0]
+    const samples: number[] = []
     const before = bytesInUse()
     for await (const chunk of response.setEncoding('utf8')) {
       bytes += chunk.length
       const lines = (rest + chunk).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) ids.add(JSON.parse(line).id)
-      if (bytes - sampled < 8 * MIB) continue
-      sampled = bytes
-      peak = Math.max(peak, bytesInUse() - before)
+      if (bytes > (samples.length + 1) * 8 * MIB) samples.push(bytesInUse() - before)
     }
     expect(rest).toBe('')
     expect(ids.size).toBeGreaterThanOrEqual(MANY)
     expect(bytes).toBeGreaterThan(MANY * BYTES)
-    expect(sampled).toBeGreaterThan(0)
-    expect(peak).toBeLessThan(30 * MIB)
+    expect(samples.length).toBeGreaterThan(5)
+    // Buffers are freed some time after they are collected, so a single sample may be high. What is kept raises all.
+    expect(Math.min(...samples.slice(-4))).toBeLessThan(20 * MIB)
     expect((await journaled(admin)).at(-1)?.changes).toMatchObject({ entries: ids.size })
   })
 
