@@ -787,11 +787,13 @@ CREATE TABLE journal (
   changes jsonb,
   CONSTRAINT journal_pkey PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX journal__by_ip ON journal USING btree (ip, tenant_id) WHERE ip IS NOT NULL;
 CREATE INDEX journal__by_record ON journal USING btree (action, resource_type, resource_hash, (
 CASE
     WHEN resource_type = 'patient'::text THEN created_at
     ELSE NULL::timestamp with time zone
 END));
+CREATE INDEX journal__by_request ON journal USING btree (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX journal__by_tenant ON journal USING btree (tenant_id, created_at, id, is_access, action);
 CREATE INDEX journal__by_time ON journal USING btree (created_at, id);
 CREATE INDEX journal__by_user ON journal USING btree (user_id, created_at);

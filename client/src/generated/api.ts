@@ -35,11 +35,57 @@ export interface paths {
         };
         /**
          * List audit entries
-         * @description Returns a page of the audit log, latest first. Select entries by time, user, action or resource. An administrator sees the entries of their tenant.
+         * @description Returns a page of the audit log, latest first. Select entries by time, user, action, resource, request or address; all filters can be combined. An administrator sees the entries of their tenant.
          *
          *     Callers: superadmin, admin, auditor.
          */
         get: operations["listAuditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/actions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the actions of audit entries
+         * @description Returns every action that an audit entry can have, with its meaning, its group and the type of resource that it is about.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["listAuditActions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export audit entries
+         * @description Streams the entries that match the filters, latest first, as CSV or as JSON lines. It ends before the first entry of the export itself, and breaks off if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row; an apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once.
+         *
+         *     Callers: superadmin, admin, auditor.
+         *
+         *     Audit log: `audit.exported`.
+         */
+        get: operations["exportAuditEntries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2220,6 +2266,22 @@ export interface components {
                 [key: string]: "ok" | "degraded" | "down";
             };
         };
+        AuditAction: {
+            /** @example user.blocked */
+            action: string;
+            /** @example A user was blocked and signed out */
+            meaning: string;
+            /**
+             * @example user
+             * @enum {string}
+             */
+            group: "tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
+            /**
+             * @description The type of the resource that its entries are about.
+             * @example user
+             */
+            resource_type: string;
+        };
         AuditEntry: {
             id: number;
             tenant_id: number | null;
@@ -2253,6 +2315,16 @@ export interface components {
             request_id: string | null;
             /** Format: date-time */
             created_at: string;
+            /**
+             * @description The current name of the user. Null once the user is deleted, and for users of other tenants unless a superadmin lists all tenants.
+             * @example Anna Admin
+             */
+            user_name: string | null;
+            /**
+             * @description The current name of the tenant, department or user, of the user of a session, or the host of a webhook. Null for other resources and once the resource is deleted.
+             * @example Nora Nurse
+             */
+            resource_name: string | null;
         };
         Backup: {
             /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
@@ -4597,16 +4669,22 @@ export interface operations {
             query?: {
                 /** @description Only entries of this tenant. For superadmins. */
                 tenant_id?: number;
-                /** @description Actions and groups of them, with commas between: `user.blocked,auth.*` */
-                action?: string;
+                /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
+                action?: string[];
+                /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
+                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
-                /** @description What a user did, and what was done with their account */
+                /** @description Only actions by this user, and changes to their account and sessions. */
                 about_user?: number;
                 /** @description The kind of record, such as `user`. */
                 resource_type?: string;
-                /** @description The history of one record; with resource_type */
+                /** @description Only entries about this record. Requires `resource_type`. */
                 resource_id?: string;
+                /** @description Only entries of the request with this `X-Request-Id`. */
+                request_id?: string;
+                /** @description Only entries of requests from this IP address, written as in the entries. */
+                ip?: string;
                 /** @description A date, which means the whole UTC day, or a date and time; inclusive */
                 from_date?: string;
                 /** @description A date, which means the whole UTC day, or a date and time; inclusive */
@@ -4659,7 +4737,9 @@ export interface operations {
                      *           "ip": "203.0.113.7",
                      *           "user_agent": "Mozilla/5.0",
                      *           "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c",
-                     *           "created_at": "2026-11-21T08:30:00.000Z"
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "user_name": "Anna Admin",
+                     *           "resource_name": "Nora Nurse"
                      *         }
                      *       ],
                      *       "total": 1,
@@ -4687,6 +4767,111 @@ export interface operations {
                          */
                         next: string | null;
                     };
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    listAuditActions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "action": "user.blocked",
+                     *         "meaning": "A user was blocked and signed out",
+                     *         "group": "user",
+                     *         "resource_type": "user"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["AuditAction"][];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    exportAuditEntries: {
+        parameters: {
+            query?: {
+                /** @description The format of the file: comma-separated values, or one JSON object a line. */
+                format?: "csv" | "ndjson";
+                /** @description Only entries of this tenant. For superadmins. */
+                tenant_id?: number;
+                /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
+                action?: string[];
+                /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
+                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                /** @description Only entries of actions by this user. */
+                user_id?: number;
+                /** @description Only actions by this user, and changes to their account and sessions. */
+                about_user?: number;
+                /** @description The kind of record, such as `user`. */
+                resource_type?: string;
+                /** @description Only entries about this record. Requires `resource_type`. */
+                resource_id?: string;
+                /** @description Only entries of the request with this `X-Request-Id`. */
+                request_id?: string;
+                /** @description Only entries of requests from this IP address, written as in the entries. */
+                ip?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                from_date?: string;
+                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                to_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id,action,created_at
+                     *     81,user.blocked,2026-11-21T08:30:00.000Z
+                     */
+                    "text/csv; charset=utf-8": string;
+                    /** @example {"id":81,"action":"user.blocked","created_at":"2026-11-21T08:30:00.000Z"} */
+                    "application/x-ndjson; charset=utf-8": string;
                 };
             };
             400: components["responses"]["400-2"];

@@ -93,15 +93,23 @@ const ENTRY: Fields = {
   id: 'integer',
   tenant_id: ['integer', 'null'],
   user_id: ['integer', 'null'],
+  user_name: ['string', 'null'],
   user_email: ['string', 'null'],
   action: 'string',
   resource_type: 'string',
   resource_id: ['string', 'null'],
+  resource_name: ['string', 'null'],
   changes: ['object', 'null'],
   ip: ['string', 'null'],
   user_agent: ['string', 'null'],
   request_id: ['string', 'null'],
   created_at: 'time',
+}
+const AUDIT_ACTION: Fields = {
+  action: 'string',
+  meaning: 'string',
+  group: 'string',
+  resource_type: 'string',
 }
 const WEBHOOK: Fields = {
   id: 'integer',
@@ -210,6 +218,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/webhooks/{webhook_id}/replays/{replay_id}', REPLAY],
 ]
 const ARRAYS: [name: string, fields: Fields][] = [
+  ['GET /api/admin/audit/actions', AUDIT_ACTION],
   ['GET /api/admin/tenants', TENANT],
   ['GET /api/auth/sessions', SESSION],
   ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],

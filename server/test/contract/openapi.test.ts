@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fileOf } from '../../src/platform/http/download.ts'
 import { codesOf, statusesOf } from '../../src/platform/http/refusals.ts'
-import { PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
+import { type Action, PUBLIC_ACTIONS, resourceTypeOf } from '../../src/platform/journal/index.ts'
 import { referred } from '../support/openapi.ts'
 import type { Service } from '../support/service.ts'
 import { BUILT, nameOf } from './operations.ts'
@@ -260,6 +260,15 @@ describe('a walk through the service', () => {
       if (!SILENT.includes(name))
         expect([name, entered.length > 0]).toEqual([name, records.length > 0])
     }
+  })
+
+  test('leaves entries about the types of resources that the registry derives', async () => {
+    const entries = await service.database.sql<{ action: Action; resource_type: string }>(
+      'select distinct action, resource_type from journal order by action',
+    )
+    expect(entries.length).toBeGreaterThan(50)
+    for (const { action, resource_type } of entries)
+      expect([action, resource_type]).toEqual([action, resourceTypeOf(action)])
   })
 
   test('gets JSON in UTF-8, a file as what it is, or nothing at all with 204', () => {

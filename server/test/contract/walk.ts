@@ -179,6 +179,8 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/users/{user_id}', { token, path })
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
+  await take('GET /api/admin/audit/actions', { token })
+  await take('GET /api/admin/audit/export', { token })
 }
 
 async function walkPatients({ clinic, take }: Scene): Promise<void> {

@@ -54,6 +54,8 @@ describe('a blocked user', () => {
 describe('an auditor', () => {
   const READ: Record<string, number> = {
     listAuditEntries: 200,
+    listAuditActions: 200,
+    exportAuditEntries: 200,
     listDepartments: 200,
     listPayments: 200,
     listPaymentNotifications: 200,

@@ -197,6 +197,28 @@ export const TABLE: readonly Line[] = [
     foreign: auditors(200),
   },
 
+  {
+    name: 'GET /api/admin/audit',
+    what: 'about a user',
+    aim: ({ userId }) => ({ query: { about_user: userId } }),
+    own: auditors(200),
+    foreign: auditors(200),
+  },
+  { name: 'GET /api/admin/audit/actions', aim: nothing, own: auditors(200) },
+  {
+    name: 'GET /api/admin/audit/export',
+    aim: ofTenant,
+    own: auditors(200),
+    foreign: auditors(200, 403),
+  },
+  {
+    name: 'GET /api/admin/audit/export',
+    what: 'about a user, as JSON lines',
+    aim: ({ userId }) => ({ query: { about_user: userId, format: 'ndjson' } }),
+    own: auditors(200),
+    foreign: auditors(200),
+  },
+
   { name: 'GET /api/admin/tenants', aim: nothing, own: auditors(200) },
   {
     name: 'POST /api/admin/tenants',

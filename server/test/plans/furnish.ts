@@ -13,6 +13,9 @@ export const [MIDDLING_TENANT, SMALL_TENANT] = [2, 99]
 export const JOURNAL_ENTRIES = 120_000
 /** Users of the large tenant: did almost everything, did 20 things, did nothing. */
 export const [BUSY_USER, IDLE_USER, UNSEEN_USER] = [7, 8, 9]
+/** Half of the requests come from the busy address, 20 from the idle one. */
+export const [BUSY_ADDRESS, IDLE_ADDRESS] = ['203.0.113.7', '203.0.113.8']
+export const REQUEST = '22222222-2222-4222-8222-222222222222'
 
 /** The patient whose record is read very often: every second entry of their month, one entry a second. */
 export const MUCH_READ_PATIENT = 7
@@ -55,7 +58,7 @@ const PEOPLE = `
 
 /** All entries lie in one month, so that each scope and filter could read all of them. */
 const JOURNAL = `
-  insert into journal (tenant_id, user_id, user_email, action, resource_type, resource_id, created_at)
+  insert into journal (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, request_id, created_at)
     select
       case when n % 2400 = 0 then ${SMALL_TENANT} when n % 2 = 0 then ${LARGE_TENANT} else 2 + (n / 2) % 49 end,
       case when n % 6000 = 1 then ${IDLE_USER} when n % 2 = 0 then ${BUSY_USER} else 100 + n % 997 end,
@@ -66,6 +69,8 @@ const JOURNAL = `
       case when n % 40000 = 5 then 'session' when n % 30000 = 7 then 'tenant'
         when n % 10 = 9 then 'user' else 'session' end,
       case when n % 10 = 9 then (n % 997)::text else gen_random_uuid()::text end,
+      case when n % 6000 = 1 then '${IDLE_ADDRESS}' when n % 2 = 0 then '${BUSY_ADDRESS}' else '198.51.100.' || n % 251 end,
+      case when n = 50000 then uuid '${REQUEST}' else gen_random_uuid() end,
       date_trunc('month', now(), 'UTC') + interval '1 month' + n * interval '20 seconds'
     from generate_series(1, ${JOURNAL_ENTRIES}) as n`
 

@@ -24,7 +24,8 @@ export interface Answer<T = any> {
 export interface CallOptions {
   token?: string | undefined
   body?: unknown
-  query?: Record<string, string | number | boolean>
+  /** A list is sent as a repeated parameter. */
+  query?: Record<string, string | number | boolean | readonly string[]>
   headers?: Record<string, string>
   /** The body as it is, in place of `body` as JSON. */
   payload?: string | Buffer
@@ -140,7 +141,11 @@ function caller(app: App): OpenedService['call'] {
       method: method as 'GET',
       url: path,
       ...(query
-        ? { query: Object.fromEntries(Object.entries(query).map(([k, v]) => [k, String(v)])) }
+        ? {
+            query: Object.fromEntries(
+              Object.entries(query).map(([k, v]) => [k, Array.isArray(v) ? v : String(v)]),
+            ),
+          }
         : {}),
       headers: {
         ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
@@ -158,10 +163,10 @@ function caller(app: App): OpenedService['call'] {
   }
 }
 
-/** As JSON; a file as its text. */
+/** As JSON; a file, JSON lines among them, as its text. */
 function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
   if (body === '') return undefined
-  return String(headers['content-type']).includes('json') ? JSON.parse(body) : body
+  return /\bjson/.test(String(headers['content-type'])) ? JSON.parse(body) : body
 }
 
 function recorder(logged: unknown[][]): Logger {

@@ -1,11 +1,12 @@
 /** `/api/admin/audit`. */
 import { startOf } from '../../lib/page.ts'
-import { spanOf } from '../../lib/span.ts'
 import { auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { AuditPage, AuditQuery, auditList } from './audit.schema.ts'
+import { AuditActions, AuditPage, AuditQuery, auditList } from './audit.schema.ts'
 import type { Audit } from './audit.service.ts'
-import { namedActions } from './named-actions.ts'
+import { parseFilters } from './filters.ts'
+
+const TAG = 'Audit'
 
 export function auditOperations(audit: Audit): AnyOperation[] {
   return [
@@ -15,26 +16,31 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       id: 'listAuditEntries',
       summary: 'List audit entries',
       description:
-        'Returns a page of the audit log, latest first. Select entries by time, user, action or resource. An administrator sees the entries of their tenant.',
+        'Returns a page of the audit log, latest first. Select entries by time, user, action, resource, request or address; all filters can be combined. An administrator sees the entries of their tenant.',
 
-      tag: 'Audit',
+      tag: TAG,
       access: auditors,
       query: AuditQuery,
       list: true,
-      refine: (given, refuse) => {
-        const { from_date, to_date, resource_id, resource_type, action } = given.query
-        if (resource_id !== undefined && resource_type === undefined)
-          if (!given.faulty.has('query.resource_type'))
-            refuse(['query', 'resource_id'], 'resource_id is asked for together with resource_type')
-        return {
-          actions: namedActions(action, refuse),
-          span: spanOf(from_date, to_date, refuse),
-          from: startOf(auditList, given, refuse),
-        }
-      },
+      refine: (given, refuse) => ({
+        filters: parseFilters(given, refuse),
+        from: startOf(auditList, given, refuse),
+      }),
       success: [200, AuditPage],
       refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => audit.list(caller, query, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/audit/actions',
+      id: 'listAuditActions',
+      summary: 'List the actions of audit entries',
+      description:
+        'Returns every action that an audit entry can have, with its meaning, its group and the type of resource that it is about.',
+      tag: TAG,
+      access: auditors,
+      success: [200, AuditActions],
+      handle: () => audit.actions,
     }),
   ]
 }

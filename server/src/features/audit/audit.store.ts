@@ -1,9 +1,10 @@
 /** The audit log's SQL: reading the journal. */
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { Asked, Found } from '../../lib/page.ts'
-import type { Span } from '../../lib/span.ts'
 import { type Database, readPage, type Scoped, type TenantTx } from '../../platform/db/index.ts'
-import type { AuditEntry, AuditQuery } from './audit.schema.ts'
+import { ACTIONS, type Action, resourceTypeOf } from '../../platform/journal/index.ts'
+import type { AuditFilters, AuditQuery, StoredEntry } from './audit.schema.ts'
+import type { ParsedFilters } from './filters.ts'
 import '../../platform/journal/journal.table.ts'
 
 const COLUMNS = [
@@ -24,11 +25,11 @@ const COLUMNS = [
 export async function listEntries(
   tx: TenantTx,
   asked: Asked<AuditQuery>,
-  meant: Meant,
-): Promise<Found<AuditEntry>> {
+  filters: ParsedFilters,
+): Promise<Found<StoredEntry>> {
   const page = <O>(rows: (scope: Scoped) => Entries<O>) =>
     readPage(tx, asked, rows, {
-      filter: (all) => narrowed(all, asked.query, meant),
+      filter: (all) => narrowed(all, asked.query, filters),
       countedIn: [],
     })
   if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(entries)
@@ -37,19 +38,13 @@ export async function listEntries(
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
 }
 
-/** The parsed filters of a query. */
-interface Meant {
-  /** Undefined for all. */
-  actions?: readonly string[] | undefined
-  span?: Span
-}
-
 type Entries<O> = SelectQueryBuilder<Database, 'journal', O>
 
 const entries = (scope: Scoped) =>
-  within(scope).select(COLUMNS).$narrowType<{ changes: AuditEntry['changes'] }>()
+  within(scope).select(COLUMNS).$narrowType<{ changes: StoredEntry['changes'] }>()
 
-type EntryKey = Pick<AuditEntry, 'id' | 'created_at'>
+/** The position of an entry in the order by time. */
+export type EntryKey = Pick<StoredEntry, 'id' | 'created_at'>
 const keys = (scope: Scoped) => within(scope).select(['id', 'created_at'])
 
 function within({ db, tenantId }: Scoped) {
@@ -58,12 +53,37 @@ function within({ db, tenantId }: Scoped) {
   return tenantId === null ? all : all.where('tenant_id', '=', tenantId)
 }
 
+/** Returns the entries before a position that match the filters, latest first. */
+export function listEntriesBefore(
+  tx: TenantTx,
+  query: AuditFilters,
+  filters: ParsedFilters,
+  { before: { id, created_at }, limit }: { before: EntryKey; limit: number },
+): Promise<StoredEntry[]> {
+  return (
+    narrowed(entries(tx), query, filters)
+      // The time alone tells which partitions cannot match.
+      .where('created_at', '<=', created_at)
+      .where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::bigint)`)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute()
+  )
+}
+
+/** Returns whether a session has not ended. */
+export async function isLive(tx: TenantTx, sessionId: string): Promise<boolean> {
+  const live = tx.db.selectFrom('sessions').select('id').where('id', '=', sessionId)
+  return (await live.where('ended_at', 'is', null).executeTakeFirst()) !== undefined
+}
+
 /** The entries of one page, in its order. */
 function lookUp(
   tx: TenantTx,
   { query }: Asked<AuditQuery>,
   page: readonly EntryKey[],
-): Promise<AuditEntry[]> {
+): Promise<StoredEntry[]> {
   const ids = page.map(({ id }) => id)
   const times = page.map(({ created_at }) => created_at)
   return entries(tx)
@@ -76,29 +96,30 @@ function lookUp(
 
 function narrowed<O>(
   all: Entries<O>,
-  query: AuditQuery,
-  { actions, span = {} }: Meant,
+  query: AuditFilters,
+  { actions, span = {} }: ParsedFilters,
 ): Entries<O> {
   let filtered = all
   if (actions) filtered = filtered.where(isAnyOf(actions))
   if (query.about_user) filtered = filtered.where(isAbout(query.about_user))
   if (query.user_id) filtered = filtered.where('user_id', '=', query.user_id)
+  if (query.request_id !== undefined) filtered = filtered.where('request_id', '=', query.request_id)
+  if (query.ip !== undefined) filtered = filtered.where('ip', '=', query.ip)
   if (query.resource_type !== undefined) {
     filtered = filtered.where('resource_type', '=', query.resource_type)
-    // Says of every entry what is true: the index begins with the action, and so it can be used.
-    if (!actions)
-      filtered = filtered.where(
-        sql<boolean>`action = any(array(select action from journal_actions))`,
-      )
+    if (!actions) filtered = filtered.where(ANY_ACTION)
   }
   if (query.resource_id !== undefined)
     filtered = filtered
       .where('resource_id', '=', query.resource_id)
-      .where('resource_hash', '=', hashOf(query.resource_id))
+      .where('resource_hash', '=', hashOf(sql`${query.resource_id}`))
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
   return filtered
 }
+
+/** True of every entry. The index by record begins with the action, so it is usable only with this condition. */
+const ANY_ACTION = sql<boolean>`action = any(array(select action from journal_actions))`
 
 function isAnyOf(actions: readonly string[]) {
   const [only, ...others] = actions
@@ -107,12 +128,21 @@ function isAnyOf(actions: readonly string[]) {
     : sql<boolean>`action = any(${actions}::text[])`
 }
 
-/** Matches entries by the user, and entries about their account. The list of actions makes the index by record usable. */
+const OF_SESSIONS = (Object.keys(ACTIONS) as Action[]).filter(
+  (action) => resourceTypeOf(action) === 'session',
+)
+
+/** Matches entries by the user, and entries about their account and the sessions that are not purged yet. */
 function isAbout(userId: number) {
-  const id = String(userId)
-  return sql<boolean>`(user_id = ${userId} or (action = any(array(select action from journal_actions))
-    and resource_type = 'user' and resource_hash = ${hashOf(id)} and resource_id = ${id}))`
+  const id = sql`${String(userId)}::text`
+  const sessions = sql`select id::text from sessions where user_id = ${userId}`
+  return sql<boolean>`(user_id = ${userId}
+    or (${ANY_ACTION} and resource_type = 'user' and resource_hash = ${hashOf(id)} and resource_id = ${id})
+    or (action = any(${OF_SESSIONS}::text[]) and resource_type = 'session'
+      and resource_hash = any(array(select ${hashOf(sql`s.id`)} from (${sessions}) s (id)))
+      and resource_id = any(array(${sessions}))))`
 }
 
-/** As the journal's column of that name is made of the id. */
-const hashOf = (id: string) => sql<number>`('x' || left(md5(${id}), 8))::bit(32)::integer`
+/** The hash of an id, as the database computes \`resource_hash\`. */
+const hashOf = (id: RawBuilder<unknown>) =>
+  sql<number>`('x' || left(md5(${id}), 8))::bit(32)::integer`

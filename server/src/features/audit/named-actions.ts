@@ -1,23 +1,46 @@
 /** Reads which actions the audit log is asked for: names and groups, such as `user.blocked,auth.*`. */
 import type { Refuse } from '../../lib/problems.ts'
 import { misspelt } from '../../lib/spelling.ts'
-import { ACTIONS } from '../../platform/journal/index.ts'
+import {
+  ACTION_GROUPS,
+  ACTIONS,
+  type Action,
+  type ActionGroup,
+  groupOf,
+} from '../../platform/journal/index.ts'
 
-const NAMES = Object.keys(ACTIONS)
-const GROUPS = [...new Set(NAMES.map((name) => `${name.split('.')[0]}.*`))]
-/** More would make no sense: there are not as many groups. */
+const NAMES = Object.keys(ACTIONS) as Action[]
+const GROUPS = ACTION_GROUPS.map((group) => `${group}.*`)
+/** More names than there are groups have no use. */
 const MAX_NAMES = 50
 
-/** Returns the actions that a list of names and groups means; undefined for none. Refuses unknown ones. */
-export function namedActions(given: string | undefined, refuse: Refuse): string[] | undefined {
-  if (given === undefined) return undefined
-  const names = given.split(',').map((name) => name.trim())
+/** The parameters of a query that select actions. */
+interface ActionFilter {
+  /** Names and groups; each value may hold several with commas between them. */
+  action?: readonly string[]
+  group?: readonly ActionGroup[]
+}
+
+/**
+ * Returns the actions that match any of the names and groups; undefined if the query has no such filter. Refuses
+ * unknown names.
+ */
+export function namedActions(
+  { action, group }: ActionFilter,
+  refuse: Refuse,
+): Action[] | undefined {
+  if (action === undefined && group === undefined) return undefined
+  const names = (action ?? []).flatMap((value) => value.split(',')).map((name) => name.trim())
   if (names.length > MAX_NAMES)
     refuse(['query', 'action'], `name at most ${MAX_NAMES} actions and groups`)
   for (const name of new Set(names.slice(0, MAX_NAMES)))
-    if (!NAMES.includes(name) && !GROUPS.includes(name))
+    if (!NAMES.some((known) => known === name) && !GROUPS.includes(name))
       refuse(['query', 'action'], sentenceFor(name))
-  return NAMES.filter((name) => names.includes(name) || names.includes(`${name.split('.')[0]}.*`))
+  const isNamed = (known: Action) =>
+    names.includes(known) ||
+    names.includes(`${groupOf(known)}.*`) ||
+    group?.includes(groupOf(known))
+  return NAMES.filter(isNamed)
 }
 
 function sentenceFor(name: string): string {

@@ -15,6 +15,8 @@ export interface ByteRange {
 export interface Download {
   /** What the file is called where it is saved: ASCII without quotes. */
   name: string
+  /** The content type, where the operation has several. */
+  type?: string
   /** Yields the file, or the part that is asked for. Ended early when the caller goes away. */
   open(range?: ByteRange): AsyncIterable<Uint8Array>
   /** Where both are known parts of it can be asked for. The tag is that of the content, without quotes. */
@@ -33,9 +35,19 @@ export const JsonFileOf = (content: TSchema) =>
     content,
   })
 
+/** As `FileOf`, of text in several types, each with an example. The `Download` says which one it has. */
+export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
+  Type.Unsafe<Download>({
+    contentMediaType: Object.keys(textExamples)[0],
+    ranges: false,
+    textExamples,
+  })
+
 interface FileSchema {
   contentMediaType: string
   ranges: boolean
+  /** Of text, an example of each type. */
+  textExamples?: Readonly<Record<string, string>>
   /** Of JSON, what is in it. */
   content?: TSchema
 }
@@ -54,12 +66,12 @@ export async function sendDownload(
   request: FastifyRequest,
   reply: FastifyReply,
   { contentMediaType }: FileSchema,
-  { name, open, whole }: Download,
+  { name, type = contentMediaType, open, whole }: Download,
 ): Promise<FastifyReply> {
   const range = whole && rangeOf(request, reply, whole)
   // HEAD has the headers alone: nothing is opened for it.
   const bytes = request.method === 'HEAD' ? [] : await begun(open(range))
-  reply.header('content-type', contentMediaType)
+  reply.header('content-type', type)
   reply.header('content-disposition', `attachment; filename="${name}"`)
   if (whole) {
     reply.header('accept-ranges', 'bytes').header('etag', `"${whole.etag}"`)

@@ -1,7 +1,7 @@
 /** What the features and the composition root use of the HTTP layer. */
 export { addConsole, BUILT_CONSOLE } from './console/console.ts'
 export { addDocs } from './docs.ts'
-export { type ByteRange, type Download, FileOf, JsonFileOf } from './download.ts'
+export { type ByteRange, type Download, FileOf, JsonFileOf, TextFileOf } from './download.ts'
 export { openapiOperation } from './openapi/document.ts'
 export type { Outgoing } from './openapi/outgoing.ts'
 export { type AnyOperation, operation } from './operation.ts'

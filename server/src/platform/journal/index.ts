@@ -1,4 +1,5 @@
 /** The one journal: append to it, follow it. */
+export { ACTION_GROUPS, type ActionGroup, groupOf, resourceTypeOf } from './action-groups.ts'
 export { ACTIONS, type Action, isPublic, PUBLIC_ACTIONS, type PublicAction } from './actions.ts'
 export {
   type Actor,

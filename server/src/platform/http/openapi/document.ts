@@ -130,10 +130,19 @@ const PARTIAL = 206
 function contentOf(op: AnyOperation, schema: TSchema, schemaOf: ShowSchema): Json {
   const file = fileOf(schema)
   if (!file) return json(schemaOf(schema), answerOf(op))
+  if (file.textExamples) return textOf(file.textExamples)
   return file.content
     ? json(schemaOf(file.content), answerOf(op))
     : { [file.contentMediaType]: { schema: schemaOf(schema) } }
 }
+
+const textOf = (examples: Readonly<Record<string, string>>): Json =>
+  Object.fromEntries(
+    Object.entries(examples).map(([type, example]) => [
+      type,
+      withExample({ type: 'string' }, example),
+    ]),
+  )
 
 const json = (schema: unknown, example: unknown): Json => ({
   'application/json': withExample(schema, example),

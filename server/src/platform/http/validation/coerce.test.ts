@@ -52,6 +52,13 @@ test('of a parameter that is repeated, the last value counts', () => {
   expect(coerced(['a', 'b'], 'string')).toBe('b')
 })
 
+test('a parameter whose schema is a list is one, even if it is sent once', () => {
+  const input: Record<string, unknown> = { it: '7', words: ['a', '1'] }
+  const list = (type: string) => ({ type: 'array', items: { type } })
+  coerceText(input, { it: list('integer'), words: list('string'), absent: list('string') })
+  expect(input).toEqual({ it: [7], words: ['a', '1'] })
+})
+
 test('what is absent stays absent, and what no schema names is left alone', () => {
   const input: Record<string, unknown> = { other: '1' }
   coerceText(input, { it: { type: 'integer' } })

@@ -3,6 +3,7 @@
 interface PropertySchema {
   type?: string
   default?: unknown
+  items?: PropertySchema
 }
 
 const INTEGER = /^[+-]?\d{1,20}$/
@@ -11,7 +12,7 @@ const FALSE = new Set(['false', '0', 'no', 'off', 'f', 'n'])
 
 /**
  * Coerces the values that fit and leaves the others as text, for the validator to refuse.
- * A repeated parameter counts with its last value. Changes `input` in place.
+ * A repeated parameter is a list where the schema has one; otherwise its last value counts. Changes `input` in place.
  */
 export function coerceText(
   input: Record<string, unknown>,
@@ -19,6 +20,11 @@ export function coerceText(
 ): void {
   for (const [name, schema] of Object.entries(properties)) {
     const given = input[name]
+    if (schema.type === 'array') {
+      if (given !== undefined)
+        input[name] = [given].flat().map((text) => coerce(text, schema.items?.type))
+      continue
+    }
     const text = Array.isArray(given) ? given.at(-1) : given
     if (text === undefined) continue
     input[name] = coerce(text, schema.type)

@@ -1,0 +1,27 @@
+/** `/api/admin/audit/export`. */
+import { auditors } from '../../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { parseFilters } from '../filters.ts'
+import { ExportFile, ExportQuery } from './export.schema.ts'
+import type { AuditExports } from './export.service.ts'
+
+export function exportOperations(exports: AuditExports): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/admin/audit/export',
+      id: 'exportAuditEntries',
+      summary: 'Export audit entries',
+      description:
+        'Streams the entries that match the filters, latest first, as CSV or as JSON lines. It ends before the first entry of the export itself, and breaks off if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row; an apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once.',
+      records: ['audit.exported'],
+      tag: 'Audit',
+      access: auditors,
+      query: ExportQuery,
+      refine: parseFilters,
+      success: [200, ExportFile],
+      refusals: ['other_tenant'],
+      handle: ({ caller, query, refined }) => exports.export(caller, query, refined),
+    }),
+  ]
+}

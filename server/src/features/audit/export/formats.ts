@@ -1,0 +1,32 @@
+/** The formats of an export of the audit log. */
+import { AuditEntry } from '../audit.schema.ts'
+import { csvLine } from './csv.ts'
+
+/** A format as data. */
+interface ExportFormat {
+  contentType: string
+  /** The text before the first entry. */
+  head: string
+  /** Returns the line of an entry. */
+  lineOf(entry: AuditEntry): string
+}
+
+const COLUMNS = Object.keys(AuditEntry.properties) as (keyof AuditEntry)[]
+
+/** Spreadsheets read a file with this mark as UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff'
+
+export const FORMATS = {
+  csv: {
+    contentType: 'text/csv; charset=utf-8',
+    head: BYTE_ORDER_MARK + csvLine(COLUMNS),
+    lineOf: (entry) => csvLine(COLUMNS.map((name) => entry[name])),
+  },
+  ndjson: {
+    contentType: 'application/x-ndjson; charset=utf-8',
+    head: '',
+    lineOf: (entry) => `${JSON.stringify(entry)}\n`,
+  },
+} as const satisfies Record<string, ExportFormat>
+
+export type ExportFormatName = keyof typeof FORMATS

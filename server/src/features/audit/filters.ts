@@ -1,0 +1,30 @@
+/** Reads the filters of the audit log from a query. */
+import { isIP } from 'node:net'
+import type { Refuse } from '../../lib/problems.ts'
+import { type Span, spanOf } from '../../lib/span.ts'
+import type { Action } from '../../platform/journal/index.ts'
+import type { AuditFilters } from './audit.schema.ts'
+import { namedActions } from './named-actions.ts'
+
+/** The filters whose meaning is not in the query itself. */
+export interface ParsedFilters {
+  /** Undefined for all. */
+  actions?: readonly Action[] | undefined
+  span?: Span
+}
+
+interface GivenFilters {
+  query: Partial<AuditFilters>
+  faulty: ReadonlySet<string>
+}
+
+/** Parses the filters, and refuses what no schema can refuse. */
+export function parseFilters({ query, faulty }: GivenFilters, refuse: Refuse): ParsedFilters {
+  const { from_date, to_date, resource_id, resource_type, ip } = query
+  if (resource_id !== undefined && resource_type === undefined)
+    if (!faulty.has('query.resource_type'))
+      refuse(['query', 'resource_id'], 'resource_id is asked for together with resource_type')
+  if (ip !== undefined && !isIP(ip))
+    refuse(['query', 'ip'], 'not a valid IP address; send one such as 203.0.113.7 or 2001:db8::1')
+  return { actions: namedActions(query, refuse), span: spanOf(from_date, to_date, refuse) }
+}

@@ -1,0 +1,76 @@
+/** Looks up the current names of the users and resources of audit entries. */
+import { type RawBuilder, sql } from 'kysely'
+import { ofScope, type TenantTx } from '../../platform/db/index.ts'
+import type { AuditEntry, StoredEntry } from './audit.schema.ts'
+
+const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** The types of resources that have a name to show. Patients are never among them: the log shows only their ids. */
+const QUERIES = {
+  user: (ids, tx) => sql`select 'user', id::text, full_name from users
+    where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
+  department: (ids, tx) => sql`select 'department', id::text, name from departments
+    where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
+  tenant: (ids, tx) => sql`select 'tenant', id::text, name from tenants
+    where id = any(${ids}::bigint[]) and deleted_at is null and ${ofScope(tx, 'id')}`,
+  // The host without the path, which may hold a secret.
+  webhook: (
+    ids,
+    tx,
+  ) => sql`select 'webhook', id::text, substring(url from '^[a-z]+://(?:[^/?#]*@)?([^/?#]+)')
+    from webhooks where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
+  session: (ids, tx) => sql`select 'session', s.id::text, u.full_name
+    from sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
+    where s.id = any(${ids}::uuid[]) and ${ofScope(tx, 's.tenant_id')}`,
+} satisfies Record<string, (ids: string[], tx: TenantTx) => RawBuilder<unknown>>
+
+type NamedType = keyof typeof QUERIES
+
+/** Adds the names with one statement, or none if the entries mention nothing that has a name. */
+export async function addNames(
+  tx: TenantTx,
+  entries: readonly StoredEntry[],
+): Promise<AuditEntry[]> {
+  const names = await findNames(tx, mentionedIn(entries))
+  const nameOf = (type: string, id: number | string | null) => names.get(`${type} ${id}`) ?? null
+  return entries.map((entry) => ({
+    ...entry,
+    user_name: nameOf('user', entry.user_id),
+    resource_name: nameOf(entry.resource_type, entry.resource_id),
+  }))
+}
+
+/** The ids in the entries by the type of what they identify. */
+function mentionedIn(entries: readonly StoredEntry[]): Map<NamedType, Set<string>> {
+  const mentioned = new Map<NamedType, Set<string>>()
+  const add = (type: string, id: string | null) => {
+    if (id === null || !hasName(type) || !isIdOf(type, id)) return
+    mentioned.set(type, (mentioned.get(type) ?? new Set()).add(id))
+  }
+  for (const { user_id, resource_type, resource_id } of entries) {
+    add('user', user_id === null ? null : String(user_id))
+    add(resource_type, resource_id)
+  }
+  return mentioned
+}
+
+const hasName = (type: string): type is NamedType => Object.hasOwn(QUERIES, type)
+
+/** Checks the id, because a malformed one would fail the statement. */
+function isIdOf(type: NamedType, id: string): boolean {
+  if (type === 'session') return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id)
+  return /^\d{1,16}$/.test(id) && BigInt(id) <= MAX_ID
+}
+
+async function findNames(
+  tx: TenantTx,
+  mentioned: ReadonlyMap<NamedType, ReadonlySet<string>>,
+): Promise<Map<string, string>> {
+  if (mentioned.size === 0) return new Map()
+  const parts = [...mentioned].map(([type, ids]) => QUERIES[type]([...ids], tx))
+  const { rows } = await sql<{ type: string; id: string; name: string }>`
+    select type, id, name from (${sql.join(parts, sql` union all `)}) n (type, id, name)`.execute(
+    tx.db,
+  )
+  return new Map(rows.map(({ type, id, name }) => [`${type} ${id}`, name]))
+}
