@@ -1,67 +1,34 @@
 /** The closed registry of what the journal can hold, each action with its meaning and an example. */
 
-/** What an entry of the action says, as webhooks show it; a test holds it against real entries. */
-interface Example {
-  resource_type: string
-  resource_id: string | null
-  user_id: number | null
-  changes: object | null
-}
-
-const [SUPERADMIN, ADMIN, NURSE] = [1, 41, 57]
-
-const about =
-  (resource_type: string, resource_id: string | null, by: number) =>
-  (changes: object | null = null, user_id: number | null = by): Example => ({
-    resource_type,
-    resource_id,
-    user_id,
-    changes,
-  })
-
-const tenant = about('tenant', '3', SUPERADMIN)
-const department = about('department', '12', ADMIN)
-const user = about('user', String(NURSE), ADMIN)
-const session = about('session', '3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10', NURSE)
-const webhook = about('webhook', '5', ADMIN)
-const patient = about('patient', '9001', NURSE)
-/** Nobody's doing: its provider says so. */
-const payment = (before: object | null, after: object) =>
-  about('payment', '81', ADMIN)({ before, after }, null)
-const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
-const rotation = about('encryption', '7d1f0c9e-4b5c-4c0e-9a53-0c1d2e3f4a5b', SUPERADMIN)
-const fix = (changes: object, by: number | null = null) =>
-  about('fix', '4', SUPERADMIN)(changes, by)
-const oneDepartment = { key: 'departments.head', severity: 'low', subjects: ['department 12'] }
-const tried = (after: object, repaired: number) => {
-  const before = { status: 'proposed', occurrences: 1 }
-  return fix({ ...oneDepartment, before, after, repaired }, SUPERADMIN)
-}
-
-const active = { is_active: true }
-const inactive = { is_active: false }
-const northClinic = { name: 'North Clinic', subdomain: 'north', settings: {}, ...active }
-const surgery = { name: 'Surgery', head_doctor_id: null }
-const registered = {
-  email: 'nurse@north.example',
-  full_name: 'Nora Nurse',
-  role: 'nurse',
-  department_id: 12,
-  is_active: true,
-  status: 'active',
-}
-const authorized = {
-  provider: 'cardnet',
-  provider_payment_id: 'pay_4f2b',
-  status: 'authorized',
-  amount: 10_000,
-  amount_refunded: 0,
-  currency: 'EUR',
-}
-const paid = { ...authorized, status: 'succeeded' }
-const letIn = { ...active, status: 'active' }
-const keptOut = { ...inactive, status: 'blocked' }
-const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
+import {
+  type ActionExample,
+  ADMIN,
+  about,
+  active,
+  authorized,
+  backup,
+  department,
+  fix,
+  inactive,
+  keptOut,
+  letIn,
+  NURSE,
+  northClinic,
+  nurse,
+  oneDepartment,
+  paid,
+  patient,
+  payment,
+  registered,
+  rotation,
+  SUPERADMIN,
+  session,
+  surgery,
+  tenant,
+  tried,
+  user,
+  webhook,
+} from './action-examples.ts'
 
 /**
  * Every action that the journal can hold: `resource.verb` with what it means. The public ones are
@@ -343,7 +310,7 @@ export const ACTIONS = {
     )({ root_key: '2c26b46b68ffc68f', backups_since: '2026-11-21T12:00:00.000Z' }, null),
   },
   'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
-} as const satisfies Record<string, { meaning: string; example?: Example }>
+} as const satisfies Record<string, { meaning: string; example?: ActionExample }>
 
 export type Action = keyof typeof ACTIONS
 
@@ -397,4 +364,4 @@ export const PUBLIC_ACTIONS: readonly PublicAction[] = (Object.keys(ACTIONS) as 
 )
 
 /** A public action without an example is a fault of types. */
-ACTIONS satisfies Record<PublicAction, { example: Example }>
+ACTIONS satisfies Record<PublicAction, { example: ActionExample }>
