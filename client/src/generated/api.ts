@@ -313,7 +313,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a department
+         * @description Returns one department.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["getDepartment"];
         /**
          * Change a department
          * @description Changes the fields that are sent. `head_doctor_id: null` removes the head doctor.
@@ -699,9 +705,9 @@ export interface paths {
         };
         /**
          * Get a tenant
-         * @description Returns one tenant. An administrator can get only their own.
+         * @description Returns one tenant. Administrators and auditors can get only their own.
          *
-         *     Callers: superadmin, admin.
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["getTenant"];
         /**
@@ -769,7 +775,7 @@ export interface paths {
          * Get a user
          * @description Returns one user.
          *
-         *     Callers: superadmin, admin.
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["getUser"];
         /**
@@ -2360,6 +2366,13 @@ export interface components {
             /** @example Cardiology */
             name: string;
             head_doctor_id: number | null;
+            /** @example Dora Doctor */
+            head_doctor_name: string | null;
+            /**
+             * @description Users of the department, blocked and pending ones included.
+             * @example 12
+             */
+            members: number;
             /** Format: date-time */
             created_at: string;
         };
@@ -2831,6 +2844,8 @@ export interface components {
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
             can_see_all_patients: boolean;
             /** @example true */
             is_active: boolean;
@@ -2847,8 +2862,6 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             last_login_at: string | null;
-            /** @example Cardiology */
-            department_name: string | null;
         };
         PublicDepartment: {
             id: number;
@@ -3092,6 +3105,8 @@ export interface components {
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
             can_see_all_patients: boolean;
             /** @example true */
             is_active: boolean;
@@ -5114,6 +5129,8 @@ export interface operations {
                      *           "tenant_id": 1,
                      *           "name": "Cardiology",
                      *           "head_doctor_id": null,
+                     *           "head_doctor_name": "Dora Doctor",
+                     *           "members": 12,
                      *           "created_at": "2026-11-21T08:30:00.000Z"
                      *         }
                      *       ],
@@ -5193,6 +5210,8 @@ export interface operations {
                      *       "tenant_id": 1,
                      *       "name": "Cardiology",
                      *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
                      *       "created_at": "2026-11-21T08:30:00.000Z"
                      *     }
                      */
@@ -5205,6 +5224,53 @@ export interface operations {
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getDepartment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the department. */
+                dept_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "name": "Cardiology",
+                     *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Department"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-2"];
+            404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5252,6 +5318,8 @@ export interface operations {
                      *       "tenant_id": 1,
                      *       "name": "Heart Center",
                      *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
                      *       "created_at": "2026-11-21T08:30:00.000Z"
                      *     }
                      */
@@ -6514,6 +6582,7 @@ export interface operations {
                      *           "role": "nurse",
                      *           "tenant_id": 1,
                      *           "department_id": null,
+                     *           "department_name": "Cardiology",
                      *           "can_see_all_patients": false,
                      *           "is_active": true,
                      *           "status": "active",
@@ -6613,6 +6682,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -6669,6 +6739,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -6739,6 +6810,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": true,
                      *       "is_active": true,
                      *       "status": "active",
@@ -6831,6 +6903,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": false,
                      *       "status": "blocked",
@@ -6887,6 +6960,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7015,6 +7089,7 @@ export interface operations {
                      *       "role": "receptionist",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7107,6 +7182,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7360,6 +7436,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7367,8 +7444,7 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "last_login_at": null
                      *     }
                      */
                     "application/json": components["schemas"]["Profile"];
@@ -7494,6 +7570,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": false,
                      *       "status": "pending",
@@ -7501,8 +7578,7 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "last_login_at": null
                      *     }
                      */
                     "application/json": components["schemas"]["Profile"];
@@ -9269,6 +9345,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -9276,8 +9353,7 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "last_login_at": null
                      *     }
                      */
                     "application/json": components["schemas"]["Profile"];

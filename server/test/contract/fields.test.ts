@@ -21,6 +21,8 @@ const DEPARTMENT: Fields = {
   tenant_id: 'integer',
   name: 'string',
   head_doctor_id: ['integer', 'null'],
+  head_doctor_name: ['string', 'null'],
+  members: 'integer',
   created_at: 'time',
 }
 const USER: Fields = {
@@ -30,6 +32,7 @@ const USER: Fields = {
   role: 'string',
   tenant_id: 'integer',
   department_id: ['integer', 'null'],
+  department_name: ['string', 'null'],
   can_see_all_patients: 'boolean',
   is_active: 'boolean',
   status: 'string',
@@ -39,7 +42,6 @@ const USER: Fields = {
   created_at: 'time',
   last_login_at: ['time', 'null'],
 }
-const PROFILE: Fields = { ...USER, department_name: ['string', 'null'] }
 const SESSION: Fields = {
   jti: 'string',
   created_at: 'integer',
@@ -168,6 +170,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/admin/tenants/{tenant_id}', TENANT],
   ['PUT /api/admin/tenants/{tenant_id}', TENANT],
   ['POST /api/admin/departments', DEPARTMENT],
+  ['GET /api/admin/departments/{dept_id}', DEPARTMENT],
   ['PUT /api/admin/departments/{dept_id}', DEPARTMENT],
   ['POST /api/admin/users', USER],
   ['GET /api/admin/users/{user_id}', USER],
@@ -175,12 +178,12 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/admin/users/{user_id}/block', USER],
   ['POST /api/admin/users/{user_id}/unblock', USER],
   ['PUT /api/admin/users/{user_id}/role', USER],
-  ['GET /api/auth/me', PROFILE],
-  ['GET /api/users/me', PROFILE],
+  ['GET /api/auth/me', USER],
+  ['GET /api/users/me', USER],
   ['POST /api/auth/login', TOKENS],
   ['POST /api/auth/refresh', TOKENS],
   ['POST /api/auth/logout', MESSAGE],
-  ['POST /api/auth/register', PROFILE],
+  ['POST /api/auth/register', USER],
   ['POST /api/auth/resend-verification', MESSAGE],
   ['POST /api/auth/verify-email', MESSAGE],
   ['POST /api/auth/request-reset', MESSAGE],

@@ -101,6 +101,7 @@ export const SPECIFIED: readonly Row[] = [
 
 /** Operations that the service has beside the specified ones. */
 export const ADDED: readonly Row[] = [
+  bearer('GET', '/api/admin/departments/{dept_id}', 200, 'input'),
   bearer('GET', '/api/admin/users/{user_id}', 200, 'input'),
   bearer('PUT', '/api/admin/users/{user_id}', 200, 'input'),
   bearer('POST', '/api/admin/users/{user_id}/invitation', 200, 'input'),

@@ -165,6 +165,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   const department = { dept_id: made.body.id }
   await take('PUT /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/departments', { token })
+  await take('GET /api/admin/departments/{dept_id}', { token, path: department })
   const user = { email: `passing@${clinic.subdomain}.test`, department_id: made.body.id }
   const created = await take('POST /api/admin/users', { token, fill: user })
   const path = { user_id: created.body.id }

@@ -190,8 +190,8 @@ export const TABLE: readonly Line[] = [
   {
     name: 'GET /api/admin/tenants/{tenant_id}',
     aim: atTenant,
-    own: admins(200),
-    foreign: admins(200, 404),
+    own: auditors(200),
+    foreign: auditors(200, 404),
   },
   {
     name: 'PUT /api/admin/tenants/{tenant_id}',
@@ -238,6 +238,12 @@ export const TABLE: readonly Line[] = [
     foreign: admins(422),
   },
   {
+    name: 'GET /api/admin/departments/{dept_id}',
+    aim: atDepartment,
+    own: auditors(200),
+    foreign: auditors(200, 404),
+  },
+  {
     name: 'PUT /api/admin/departments/{dept_id}',
     aim: (target) => ({ ...atDepartment(target), body: named() }),
     own: admins(200),
@@ -281,8 +287,8 @@ export const TABLE: readonly Line[] = [
   {
     name: 'GET /api/admin/users/{user_id}',
     aim: atUser,
-    own: admins(200),
-    foreign: admins(200, 404),
+    own: auditors(200),
+    foreign: auditors(200, 404),
   },
   {
     name: 'PUT /api/admin/users/{user_id}',

@@ -78,13 +78,14 @@ export function userOperations(users: Users): AnyOperation[] {
       handle: ({ caller, body }) => users.create(caller, body),
     }),
     operation({
-      ...ofUser,
       method: 'GET',
       path: '/api/admin/users/{user_id}',
       id: 'getUser',
       summary: 'Get a user',
       description: 'Returns one user.',
-
+      tag,
+      access: auditors,
+      params: UserPath,
       success: [200, User],
       refusals: ['not_found'],
       handle: ({ caller, path }) => users.get(caller, path.user_id),

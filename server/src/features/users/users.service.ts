@@ -29,7 +29,7 @@ import {
 } from '../../platform/db/index.ts'
 import { actorOf, differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
-import { type Department, findDepartment, leaveHeadless } from '../departments/index.ts'
+import { findDepartment, leaveHeadless } from '../departments/index.ts'
 import { findTenant, type KnownTenant, ofNamedTenant, shareTenant } from '../tenants/index.ts'
 import { actingOn, requireTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
@@ -98,7 +98,7 @@ export interface Users {
   /** Refuses a department that the user's tenant does not have, and a password too like their address. */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
-  get(caller: Admin, id: number): Promise<User>
+  get(caller: Auditor, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
   /** Sends a user another link to choose a password. @throws Problem 409 once their address is confirmed */
   invite(caller: Admin, id: number): Promise<User>
@@ -340,12 +340,9 @@ export async function requireDepartment(
   tx: TenantTx,
   tenantId: number,
   id?: number | null,
-): Promise<Department | undefined> {
-  if (!id) return undefined
-  const department = await findDepartment(tx, id)
-  if (department?.tenant_id !== tenantId)
-    throw invalidValue(['body', 'department_id'], NO_DEPARTMENT)
-  return department
+): Promise<void> {
+  const issue = await departmentIssue(tx, tenantId, id)
+  if (issue) throw invalidValue(['body', 'department_id'], issue)
 }
 
 const NO_DEPARTMENT = 'the tenant has no such department'
