@@ -898,6 +898,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a user's sessions
+         * @description Returns the active sessions of a user, latest first. `current` marks the session of this request.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End a user's sessions
+         * @description Ends every session of a user, for example after a device was lost. Access tokens stop working immediately. The user can sign in again.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.sessions_ended`. Webhooks can subscribe to it.
+         */
+        delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user_id}/sessions/{jti}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session of a user
+         * @description Ends one session of a user. Its tokens stop working immediately. Other sessions of the user continue.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.sessions_ended`. Webhooks can subscribe to it.
+         */
+        delete: operations["endUserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/users/{user_id}/totp": {
         parameters: {
             query?: never;
@@ -2382,6 +2436,13 @@ export interface components {
              * @example 12
              */
             discarded: number;
+        };
+        EndedSessions: {
+            /**
+             * @description Sessions that were ended.
+             * @example 2
+             */
+            ended: number;
         };
         EventDescription: {
             /** @example user.created */
@@ -7117,6 +7178,135 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    listUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "jti": "3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10",
+                     *         "created_at": 1795163400,
+                     *         "ip": "203.0.113.7",
+                     *         "user_agent": "Mozilla/5.0",
+                     *         "last_used_at": "2026-11-21T08:30:00.000Z",
+                     *         "current": true
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ended": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    endUserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+                /** @description The id of the session. */
+                jti: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     removeUserTotp: {
         parameters: {
             query?: never;
@@ -9541,7 +9731,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -9611,7 +9801,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;

@@ -192,6 +192,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/auth/totp/enable', { recovery_codes: 'array' }],
   ['POST /api/auth/totp/disable', MESSAGE],
   ['DELETE /api/auth/sessions/{jti}', MESSAGE],
+  ['DELETE /api/admin/users/{user_id}/sessions', { ended: 'integer' }],
   ['GET /api/auth/capabilities', CAPABILITIES],
   ['GET /api/admin/health', HEALTH],
   ['GET /api/preferences', PREFERENCES],
@@ -210,6 +211,7 @@ const RECORDS: [name: string, fields: Fields][] = [
 const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/tenants', TENANT],
   ['GET /api/auth/sessions', SESSION],
+  ['GET /api/admin/users/{user_id}/sessions', SESSION],
   ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],
   ['GET /api/auth/departments', { id: 'integer', name: 'string' }],
   ['GET /api/webhooks', WEBHOOK],

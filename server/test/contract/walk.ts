@@ -270,7 +270,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
-async function walkOwn({ bot, clinic, take }: Scene): Promise<void> {
+async function walkOwn({ service, bot, clinic, take }: Scene): Promise<void> {
   const { doctor, nurse } = clinic.people
   const { email, password } = doctor
   await take('GET /api/auth/me', { token: doctor.token })
@@ -298,8 +298,21 @@ async function walkOwn({ bot, clinic, take }: Scene): Promise<void> {
   const other = sessions.body.find((session: { current: boolean }) => !session.current)
   await take('DELETE /api/auth/sessions/{jti}', { token: doctor.token, path: { jti: other.jti } })
   await take('POST /api/auth/logout', { token: doctor.token })
+  await walkSessions({ service, clinic, take })
   const fill = { current_password: nurse.password }
   await take('PUT /api/users/me/password', { token: nurse.token, fill })
+}
+
+/** Ends sessions of a user, each by the operation of the administrator. */
+async function walkSessions({ service, clinic, take }: Pick<Scene, 'service' | 'clinic' | 'take'>) {
+  const { id, email, password } = clinic.people.doctor
+  for (let device = 0; device < 3; device += 1)
+    await signIn(service, { email, password, subdomain: clinic.subdomain })
+  const by = { token: clinic.people.admin.token, path: { user_id: id } }
+  const { body } = await take('GET /api/admin/users/{user_id}/sessions', by)
+  const path = { ...by.path, jti: body[0].jti }
+  await take('DELETE /api/admin/users/{user_id}/sessions/{jti}', { ...by, path })
+  await take('DELETE /api/admin/users/{user_id}/sessions', by)
 }
 
 async function walkAccount({ service, clinic, take }: Scene): Promise<void> {

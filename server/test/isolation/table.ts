@@ -20,7 +20,7 @@ import {
 } from './lines.ts'
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
-import { jtiOf } from './scene.ts'
+import { END_USER_SESSION, jtiOf } from './scene.ts'
 import { SELF_HEALING } from './self-healing-table.ts'
 import { WEBHOOKS } from './webhooks-table.ts'
 
@@ -323,6 +323,24 @@ export const TABLE: readonly Line[] = [
   {
     name: 'DELETE /api/admin/users/{user_id}/totp',
     aim: atUser,
+    own: admins(204),
+    foreign: admins(204, 404),
+  },
+  {
+    name: 'GET /api/admin/users/{user_id}/sessions',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/users/{user_id}/sessions',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: END_USER_SESSION,
+    aim: ({ userId, sessionId }) => ({ path: { user_id: userId, jti: sessionId } }),
     own: admins(204),
     foreign: admins(204, 404),
   },

@@ -5,7 +5,7 @@ import type { Feature } from '../../platform/feature.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
-import { actingOn, passwordCheck } from '../users/index.ts'
+import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
 import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
@@ -23,6 +23,8 @@ import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
 import { SESSION_TABLES } from './sessions/sessions.table.ts'
 import { requireSignedIn } from './sessions/signed-in.ts'
+import { userSessionOperations } from './sessions/user-sessions.routes.ts'
+import { userSessionsService } from './sessions/user-sessions.service.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
 import { signInOperations } from './sign-in/sign-in.routes.ts'
 import { signInService } from './sign-in/sign-in.service.ts'
@@ -104,12 +106,14 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     access,
     rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
   })
+  const onUser = actingOn(db, requireSignedIn)
+  const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
   const tell = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({
     ...core,
     sessions,
     tell,
-    onUser: actingOn(db, requireSignedIn),
+    onUser,
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
@@ -138,6 +142,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
+      ...userSessionOperations(userSessions),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),

@@ -5,30 +5,55 @@ import {
   ADMIN,
   about,
   active,
-  authorized,
-  backup,
-  department,
-  fix,
   inactive,
   keptOut,
   letIn,
   NURSE,
   northClinic,
-  nurse,
-  oneDepartment,
-  paid,
-  patient,
-  payment,
-  registered,
   rotation,
   SUPERADMIN,
   session,
-  surgery,
   tenant,
-  tried,
   user,
-  webhook,
 } from './action-examples.ts'
+
+const department = about('department', '12', ADMIN)
+const webhook = about('webhook', '5', ADMIN)
+const patient = about('patient', '9001', NURSE)
+/** A payment changes because its provider reports it, so no user is the actor. */
+const payment = (before: object | null, after: object) =>
+  about('payment', '81', ADMIN)({ before, after }, null)
+const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)
+const fix = (changes: object, by: number | null = null) =>
+  about('fix', '4', SUPERADMIN)(changes, by)
+const oneDepartment = {
+  key: 'departments.head',
+  severity: 'low',
+  subjects: ['department 12'],
+}
+const tried = (after: object, repaired: number) => {
+  const before = { status: 'proposed', occurrences: 1 }
+  return fix({ ...oneDepartment, before, after, repaired }, SUPERADMIN)
+}
+const surgery = { name: 'Surgery', head_doctor_id: null }
+const registered = {
+  email: 'nurse@north.example',
+  full_name: 'Nora Nurse',
+  role: 'nurse',
+  department_id: 12,
+  is_active: true,
+  status: 'active',
+}
+const authorized = {
+  provider: 'cardnet',
+  provider_payment_id: 'pay_4f2b',
+  status: 'authorized',
+  amount: 10_000,
+  amount_refunded: 0,
+  currency: 'EUR',
+}
+const paid = { ...authorized, status: 'succeeded' }
+const nurse = { ...registered, can_see_all_patients: false, must_change_password: false }
 
 /**
  * Every action that the journal can hold: `resource.verb` with what it means. The public ones are
@@ -92,6 +117,10 @@ export const ACTIONS = {
   'user.password_changed': {
     meaning: "A user's password was changed and their sessions ended",
     example: user({ before: {}, after: {}, by: 'administrator' }),
+  },
+  'user.sessions_ended': {
+    meaning: 'An administrator ended sessions of a user',
+    example: user({ sessions: 2 }),
   },
   'user.registered': {
     meaning: 'A user made an account of their own',
