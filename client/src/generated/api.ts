@@ -790,7 +790,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user
-         * @description Deletes the user, ends their sessions, and removes them as head of department and attending doctor.
+         * @description Deletes the user, ends their sessions, and removes them as head of department and attending doctor. The owner of a pending registration is notified by mail if the address is confirmed.
          *
          *     Callers: superadmin, admin.
          *
@@ -987,7 +987,7 @@ export interface paths {
         put?: never;
         /**
          * Unblock a user
-         * @description Lets a blocked user sign in again, or approves a pending registration.
+         * @description Lets a blocked user sign in again, or approves a pending registration. An approved user is notified by mail if the address is confirmed.
          *
          *     Callers: superadmin, admin.
          *

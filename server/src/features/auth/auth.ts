@@ -7,7 +7,12 @@ import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
-import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
+import {
+  noticesTo,
+  noticesToApplicants,
+  noticeToFormerAddress,
+  type TellApplicant,
+} from './notices/notices.service.ts'
 import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
@@ -85,7 +90,7 @@ export interface Auth extends Feature {
   accountMails: Pick<
     Recovery,
     'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
-  >
+  > & { tellApplicant: TellApplicant }
 }
 
 /** What other features do, handed in: they do not know each other. */
@@ -138,7 +143,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
-    accountMails: recovery,
+    accountMails: { ...recovery, tellApplicant: noticesToApplicants(core) },
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),

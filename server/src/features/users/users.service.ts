@@ -82,6 +82,8 @@ export interface AccountMails {
   /** Sends the first link to a user: to choose a password where they have none, else to confirm their address. */
   welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
+  /** Tells the user of a pending account whether their registration was approved. */
+  tellApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
   /** Ends sessions and links, and notifies both addresses. */
   addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
@@ -187,6 +189,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
         await leaveHeadless(tx, actorOf(caller), target)
+        if (target.status === 'pending') await accountMails.tellApplicant(tx, target, 'refused')
         orNotFound(await store.deleteUser(tx, id), 'user')
         // Nobody attends to their patients now, by the foreign key.
         tx.invalidate(`patients:${target.tenant_id}`)
@@ -208,6 +211,7 @@ export function usersService(deps: UsersDeps): Users {
         if (before.is_active) return before
         const after = orNotFound(await store.setActive(tx, id, true), 'user')
         await appendChange(tx, caller, 'user.unblocked', before, after)
+        if (before.status === 'pending') await accountMails.tellApplicant(tx, after, 'approved')
         return after
       }),
 
