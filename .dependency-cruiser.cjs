@@ -172,8 +172,14 @@ const everywhere = [
   rule(
     'packages-meet-in-files',
     'what crosses a package border is a committed file (server/openapi.json), not an import',
-    { path: '^(server|client|console|bench)/' },
+    { path: '^(server|client|bench)/' },
     { path: '^(server|client|console|bench)/', pathNot: '^$1/' },
+  ),
+  rule(
+    'console-imports-only-the-client',
+    'the console calls the service through the typed client and shares no code with the server',
+    { path: '^console/' },
+    { path: '^(server|bench|scripts)/' },
   ),
 ]
 

@@ -1,13 +1,25 @@
 # syntax=docker/dockerfile:1
 # The service without its tools. In production it needs ENCRYPTION_KEY_FILE (or ENCRYPTION_KEY) and
 # PUBLIC_URL; without DATABASE_URL an embedded database lives in the volume.
-FROM node:24-slim AS dependencies
+FROM node:24-slim AS manifests
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY server/package.json server/
 COPY client/package.json client/
+COPY console/package.json console/
 COPY bench/package.json bench/
+
+FROM manifests AS dependencies
 RUN npm ci --omit=dev --workspace=wardkeep --no-audit --no-fund --ignore-scripts
+
+# The web console: static files. Nothing else of this stage reaches the image.
+FROM manifests AS console
+RUN npm ci --workspace=console --no-audit --no-fund --ignore-scripts
+COPY tsconfig.json ./
+COPY scripts scripts
+COPY client client
+COPY console console
+RUN npm run build --workspace=console
 
 FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9090 DATA_DIR=/var/lib/wardkeep
@@ -17,6 +29,7 @@ WORKDIR /app
 COPY --from=dependencies /app ./
 COPY LICENSE ./
 COPY server server
+COPY --from=console /app/console/dist console/dist
 # The command for operators: `docker compose exec wardkeep wardkeep …`.
 RUN ln -s /app/server/src/main.ts /usr/local/bin/wardkeep
 RUN install -d -o node -g node -m 0711 /var/lib/wardkeep \

@@ -8,6 +8,8 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2023',
+    // The size check reads it. The server serves no hidden folders.
+    manifest: true,
     // The content security policy refuses data: URLs of scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -5,7 +5,10 @@ import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { tooLarge } from './check/console-sizes.ts'
 import { tooLongFunctions } from './check/function-lengths.ts'
+import { prepareConsole } from './launch/console.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const generated = [
@@ -20,6 +23,10 @@ const checks = [
   { name: 'generated files are up to date', run: generatedFiles },
   { name: 'types', run: tool('typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.json') },
   {
+    name: 'types of the console',
+    run: tool('typescript/bin/tsc', '--noEmit', '-p', 'console/tsconfig.json'),
+  },
+  {
     name: 'format and lint',
     run: tool('@biomejs/biome/bin/biome', 'check', '--error-on-warnings'),
   },
@@ -28,6 +35,7 @@ const checks = [
   { name: 'contract', run: tool('@redocly/cli/bin/cli.js', 'lint', 'server/openapi.json') },
   { name: `files of at most ${longestFile} lines`, run: fileLengths },
   { name: 'functions of a screen', run: functionLengths },
+  { name: 'size of the console', run: consoleSizes },
 ]
 
 /** A check gives what is wrong as text, or nothing. */
@@ -66,7 +74,7 @@ function node(script, ...args) {
 /** A green tool that read nothing is no check: the test of the rules holds the count of modules. */
 async function dependencyRules() {
   const config = '.dependency-cruiser.cjs'
-  const folders = ['server', 'client', 'bench']
+  const folders = ['server', 'client', 'console', 'bench']
   return tool('dependency-cruiser/bin/dependency-cruiser.mjs', '--config', config, ...folders)()
 }
 
@@ -80,7 +88,7 @@ async function fileLengths() {
     ...generated,
   ]
   const tooLong = []
-  for await (const file of glob('**/*.{ts,mts,mjs,cjs,sql}', { cwd: root, exclude })) {
+  for await (const file of glob('**/*.{ts,tsx,mts,mjs,cjs,css,sql}', { cwd: root, exclude })) {
     const lines = readFileSync(path.join(root, file), 'utf8').split('\n').length - 1
     if (lines > longestFile) tooLong.push(`${file}: ${lines} lines`)
   }
@@ -89,11 +97,29 @@ async function fileLengths() {
 
 /** Of what runs: a test's `describe` is a list. */
 async function functionLengths() {
-  const folders = '{server/src,client/src,bench,scripts}/**/*.{ts,mjs}'
+  const folders = '{server/src,client/src,console/src,bench,scripts}/**/*.{ts,tsx,mjs}'
   const files = []
-  for await (const file of glob(folders, { cwd: root, exclude: ['**/*.test.ts', ...generated] }))
+  for await (const file of glob(folders, {
+    cwd: root,
+    exclude: ['**/*.test.{ts,tsx}', ...generated],
+  }))
     files.push(path.join(root, file))
   return tooLongFunctions(files).join('\n').replaceAll(`${root}`, '')
+}
+
+async function consoleSizes() {
+  const quietly = () => undefined
+  const how = { node: process.execPath, env: process.env, started: () => quietly, say: quietly }
+  const failure = await prepareConsole(root, how)
+  if (failure) return failure
+  const dist = path.join(root, 'console/dist')
+  const sizes = new Map()
+  for await (const file of glob('**/*', { cwd: dist, exclude: ['**/*.{br,gz}'] })) {
+    if (path.extname(file) === '') continue
+    sizes.set(file, gzipSync(await readFile(path.join(dist, file)), { level: 9 }).length)
+  }
+  const manifest = await readFile(path.join(dist, '.vite/manifest.json'), 'utf8')
+  return tooLarge(JSON.parse(manifest), sizes).join('\n')
 }
 
 async function generatedFiles() {

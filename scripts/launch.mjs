@@ -1,6 +1,6 @@
 /**
- * The launcher behind `npm start`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`: sees to a Node that is
- * new enough and to installed dependencies, then runs the verb's program and ends as it ends.
+ * The launcher behind `npm start`, `build`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`. Provides a recent
+ * Node, the dependencies and the console, then runs the program of the verb and exits with its code.
  *
  * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
  * `kill -9` of the launcher can't be passed on: the child then goes on by itself, and is stopped
@@ -10,11 +10,12 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LaunchError } from './launch/launch-error.mjs'
-import { environmentFor, prepare } from './launch/prepare.mjs'
+import { buildConsole, environmentFor, prepare } from './launch/prepare.mjs'
 
 const programs = {
   // A small young generation: the service idles at some 20 MB less, and answers as fast.
   start: ['--max-semi-space-size=8', 'server/src/main.ts', 'start'],
+  build: ['scripts/build-console.mjs'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
   chaos: ['scripts/chaos.mjs'],
   check: ['scripts/check.mjs'],
@@ -23,12 +24,15 @@ const programs = {
   wardkeep: ['server/src/main.ts'],
 }
 
+const needConsole = ['start', 'test']
+
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 async function launch([verb, ...rest]) {
   const program = Object.hasOwn(programs, verb ?? '') ? programs[verb] : undefined
   if (!program) throw new LaunchError(`Say what to run: ${Object.keys(programs).join(', ')}.`)
   const node = await prepare(root)
+  if (needConsole.includes(verb)) await buildConsole(root, node)
   const child = spawn(node, [...program, ...rest], {
     cwd: root,
     env: environmentFor(node),

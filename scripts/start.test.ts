@@ -18,7 +18,7 @@ test('the launcher starts the service, and a signal stops both', async () => {
   launcher.stdout.setEncoding('utf8').on('data', (text: string) => {
     said += text
   })
-  await expect.poll(() => said, { timeout: 25_000 }).toMatch(/ready at http:\S+/)
+  await expect.poll(() => said, { timeout: 60_000 }).toMatch(/ready at http:\S+/)
   const address = /ready at (http:\S+)/.exec(said)?.[1]
   expect((await fetch(`${address}/readyz`)).status).toBe(200)
   launcher.kill('SIGTERM')

@@ -8,7 +8,7 @@ import path from 'node:path'
  */
 export type TestKind = 'unit' | 'service' | 'process'
 
-const TESTS = '{server,client,bench,scripts}/**/*.test.ts'
+const TESTS = '{server,client,console,bench,scripts}/**/*.test.{ts,tsx}'
 
 /** Modules that start or end processes. */
 const STARTS_PROCESSES =

@@ -1719,6 +1719,7 @@ CREATE TABLE sessions (
   absolute_expires_at timestamp(3) with time zone NOT NULL,
   ended_at timestamp(3) with time zone,
   end_reason text,
+  is_console boolean DEFAULT false NOT NULL,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT sessions__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE

@@ -1,11 +1,22 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { ApiError } from './api/problem.ts'
+import { App } from './app.tsx'
+import { watchLinkToken } from './pages/entry/link-token.ts'
 import './styles/tokens.css'
+import './styles/base.css'
+
+watchLinkToken()
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no element with the id root')
-createRoot(root).render(
+createRoot(root, {
+  // The pages show refusals of the service. Everything else is a fault of the console.
+  onCaughtError: (error) => {
+    if (!(error instanceof ApiError)) reportError(error)
+  },
+}).render(
   <StrictMode>
-    <h1>Wardkeep</h1>
+    <App />
   </StrictMode>,
 )

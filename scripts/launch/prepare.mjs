@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import { prepareConsole } from './console.mjs'
 import { exclusively } from './exclusive.mjs'
 import { fetchNode } from './fetch-node.mjs'
 import { LaunchError } from './launch-error.mjs'
@@ -55,6 +56,18 @@ export function environmentFor(node) {
     [key]: PATH,
     NODE: node,
     npm_node_execpath: node,
+  }
+}
+
+/** Builds the console if its sources have changed. Says why a build failed; everything else works without it. */
+export async function buildConsole(root, node) {
+  try {
+    const failure = await prepareConsole(root, { node, env: environmentFor(node), started, say })
+    if (failure)
+      say(`${failure}\nThe console could not be built. Everything else starts without it.`)
+  } catch (error) {
+    if (error instanceof LaunchError) throw error
+    say(`The console could not be built: ${error.message}. Everything else starts without it.`)
   }
 }
 

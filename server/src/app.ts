@@ -28,7 +28,7 @@ import { GRANTS, openPatients, PATIENTS, PURGED_PATIENTS } from './features/pati
 import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/payments/index.ts'
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
-import { openSetup } from './features/setup/index.ts'
+import { DEMO, openSetup } from './features/setup/index.ts'
 import { findPlatformTenant, openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
 import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
@@ -37,9 +37,11 @@ import type { Conflicts } from './platform/db/index.ts'
 import type { Background, Feature } from './platform/feature.ts'
 import {
   type AnyOperation,
+  addConsole,
   addDocs,
   addOperations,
-  addPages,
+  addRedirects,
+  BUILT_CONSOLE,
   type Guards,
   openapiOperation,
   openLimits,
@@ -67,7 +69,8 @@ async function openFeatures(core: Core, onClose: OnClose) {
     return feature
   }
   const messenger = opened(await openMessenger(core, { showAmount, requireSignedIn }))
-  const auth = opened(await openAuth(core, messenger))
+  const demo = core.config.DEMO ? DEMO : null
+  const auth = opened(await openAuth(core, { ...messenger, demo }))
   const features = {
     auth,
     tenants: opened(openTenants(core, { ...auth, requireSignedIn })),
@@ -173,7 +176,8 @@ export async function openApp(deps: AppDeps) {
   const own = list.flatMap((feature) => feature.operations ?? [])
   const { outgoing } = features.webhooks
   const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
-  const server = await serve(core, list, operations, features.auth.sessions.authenticate)
+  const { authenticate } = features.auth.sessions
+  const server = await serve(core, list, operations, authenticate, deps.consoleFolder)
   working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(
@@ -231,10 +235,11 @@ function requireKnown(named: readonly string[], known: readonly string[]): void 
 }
 
 async function serve(
-  { config, clock, log, metrics, refusals, db }: Core,
+  { config, clock, log, metrics, refusals, db, publicUrl }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
   authenticate: Guards['authenticate'],
+  consoleFolder = BUILT_CONSOLE,
 ) {
   const limits = openLimits({
     requests: config.RATE_LIMIT_PER_MINUTE,
@@ -253,16 +258,15 @@ async function serve(
   addOperations(server, operations, {
     authenticate,
     requireOpen: db.requireOpen,
+    publicUrl: new URL(publicUrl),
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),
     limits,
     log,
     clock,
     conflicts: conflictsOf(features),
   })
-  await addPages(
-    server,
-    features.flatMap(({ pages = [] }) => pages),
-  )
+  for (const { redirects = {} } of features) addRedirects(server, redirects)
   await addDocs(server)
+  await addConsole(server, { folder: consoleFolder, publicUrl, log })
   return server
 }

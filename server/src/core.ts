@@ -93,6 +93,8 @@ export interface AppDeps {
   clock?: Time
   /** The database's time in milliseconds since the epoch; the database is asked by default. */
   databaseNow?: () => Promise<number>
+  /** The folder of the built console; `console/dist` by default. */
+  consoleFolder?: string | undefined
   /** Both by default. */
   role?: Role
   /** The background work of a role other than `api`, by the names of features, or `jobs`; all by default. */

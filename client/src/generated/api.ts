@@ -1398,6 +1398,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/console/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in to the console
+         * @description Signs in as `POST /api/auth/login` does, with the same limits. The refresh token is set as the cookie `__Host-wardkeep`, which no script can read, and is not part of the answer. A session that the browser had before is ended. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.login`, `auth.login_failed`, `auth.session_ended`, `auth.logout`. Webhooks can subscribe to them.
+         */
+        post: operations["signInToConsole"];
+        /**
+         * Sign out of the console
+         * @description Ends the session of the cookie `__Host-wardkeep` and clears the cookie. Without a cookie it does nothing. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.logout`. Webhooks can subscribe to it.
+         */
+        delete: operations["signOutOfConsole"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/console/session/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continue a session of the console
+         * @description Returns a new access token for the session of the cookie `__Host-wardkeep`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting `idle_minutes` is refused. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `auth.token_refreshed`, `auth.refresh_reused`. Webhooks can subscribe to them.
+         */
+        post: operations["refreshConsoleSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/console/welcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe the sign-in page of the console
+         * @description Returns the tenant that the host names, the people of the demo tenant while there is one, and what people can do without signing in.
+         *
+         *     No access token is needed.
+         */
+        get: operations["getConsoleWelcome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/messenger/link": {
         parameters: {
             query?: never;
@@ -2364,6 +2442,36 @@ export interface components {
             /** @description true when a demo tenant is kept */
             demo_mode: boolean;
         };
+        ConsoleTokens: {
+            /** @example eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl */
+            access_token: string;
+            /** @constant */
+            token_type: "bearer";
+            /**
+             * @description Seconds until the access token expires.
+             * @example 900
+             */
+            expires_in: number;
+            tenant_id: number;
+            /**
+             * @example nurse
+             * @enum {string}
+             */
+            role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+            user_id: number;
+            /** @example Nora Nurse */
+            full_name: string;
+            demo_mode: boolean;
+            /** @description true when the session can do nothing but set up a second factor */
+            enrolment_required: boolean;
+            /** @description true when the session can do nothing but change the own password */
+            password_change_required: boolean;
+            /**
+             * @description Minutes after which the console signs out a user who does nothing.
+             * @example 15
+             */
+            idle_minutes: number;
+        };
         CreatedPatient: {
             id: number;
             tenant_id: number;
@@ -2631,6 +2739,43 @@ export interface components {
             available_events: string[];
             /** @example north_clinic_bot */
             bot_username: string | null;
+        };
+        OwnProfile: {
+            id: number;
+            /** @example nora.nurse@north.example */
+            email: string;
+            /** @example Nora Nurse */
+            full_name: string;
+            /**
+             * @example nurse
+             * @enum {string}
+             */
+            role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+            tenant_id: number;
+            department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
+            can_see_all_patients: boolean;
+            /** @example true */
+            is_active: boolean;
+            /**
+             * @description pending: registered and waiting for approval
+             * @enum {string}
+             */
+            status: "active" | "blocked" | "pending";
+            /** @example true */
+            email_verified: boolean;
+            totp_enabled: boolean;
+            must_change_password: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_login_at: string | null;
+            /**
+             * @description Minutes after which the console signs out a user who does nothing.
+             * @example 15
+             */
+            idle_minutes: number;
         };
         Patient: {
             id: number;
@@ -3329,6 +3474,31 @@ export interface components {
             /** @example msg_mhjt3e80_rt */
             message_id: string;
         };
+        Welcome: {
+            tenant: {
+                /** @example North Clinic */
+                name: string;
+                /** @example north */
+                subdomain: string;
+            } | null;
+            demo: {
+                /** @example demo */
+                subdomain: string;
+                /** @example try-Wardkeep-26 */
+                password: string;
+                people: {
+                    /** @example nurse@demo.local */
+                    email: string;
+                    /**
+                     * @example nurse
+                     * @enum {string}
+                     */
+                    role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
+                }[];
+            } | null;
+            password_reset_available: boolean;
+            registration_available: boolean;
+        };
     };
     responses: {
         /** @description The request or its link is not acceptable */
@@ -3628,12 +3798,27 @@ export interface components {
             content: {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
-                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                    code?: "cross_site";
                 };
             };
         };
         /** @description Not allowed */
         "403-3": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403-4": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -3659,6 +3844,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "account_blocked" | "tenant_inactive" | "email_unverified";
+                };
+            };
+        };
+        /** @description Not allowed */
+        "403.account_blocked.tenant_inactive.email_unverified-2": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "cross_site" | "account_blocked" | "tenant_inactive" | "email_unverified";
                 };
             };
         };
@@ -4676,7 +4876,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             416: components["responses"]["416"];
@@ -4735,7 +4935,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -4859,7 +5059,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -4915,7 +5115,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.backup_in_use.backup_locked"];
             413: components["responses"]["413.64-KiB"];
@@ -4958,7 +5158,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5012,7 +5212,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5062,7 +5262,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5138,7 +5338,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5330,7 +5530,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -5389,7 +5589,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
@@ -5425,7 +5625,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -5481,7 +5681,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.rotation_running.key_in_use"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5529,7 +5729,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5579,7 +5779,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5676,7 +5876,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5725,7 +5925,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -5781,7 +5981,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -5835,7 +6035,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.notification_settled"];
             413: components["responses"]["413.64-KiB"];
@@ -6006,7 +6206,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -6072,7 +6272,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.fix_not_proposed.fix_busy"];
             413: components["responses"]["413.64-KiB"];
@@ -6163,7 +6363,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6196,7 +6396,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -6241,7 +6441,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -6295,7 +6495,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6341,7 +6541,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -6383,6 +6583,8 @@ export interface operations {
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
                         require_totp?: unknown[];
+                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        idle_minutes?: number;
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -6418,7 +6620,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.subdomain_taken"];
             413: components["responses"]["413.128-KiB"];
             415: components["responses"]["415"];
@@ -6467,7 +6669,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -6504,6 +6706,8 @@ export interface operations {
                         registration?: "open" | "approval" | "closed";
                         /** @description the roles that must have a second factor */
                         require_totp?: unknown[];
+                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        idle_minutes?: number;
                         /** @description false keeps the tenant off the public list */
                         listed?: boolean;
                     } & {
@@ -6576,7 +6780,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.last_superadmin.tenant_protected"];
             413: components["responses"]["413.64-KiB"];
@@ -6816,7 +7020,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -7634,10 +7838,11 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null
+                     *       "last_login_at": null,
+                     *       "idle_minutes": 15
                      *     }
                      */
-                    "application/json": components["schemas"]["Profile"];
+                    "application/json": components["schemas"]["OwnProfile"];
                 };
             };
             400: components["responses"]["400-2"];
@@ -8280,6 +8485,209 @@ export interface operations {
             503: components["responses"]["503.overloaded"];
         };
     };
+    signInToConsole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "nora.nurse@north.example",
+                 *       "password": "a-Fine-Secret-3",
+                 *       "subdomain": "north"
+                 *     }
+                 */
+                "application/json": {
+                    email: string;
+                    password: string;
+                    subdomain?: string | null;
+                    totp_code?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false,
+                     *       "idle_minutes": 15
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConsoleTokens"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401.invalid_credentials.totp_required"];
+            403: components["responses"]["403.account_blocked.tenant_inactive.email_unverified-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
+        };
+    };
+    signOutOfConsole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    refreshConsoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl",
+                     *       "token_type": "bearer",
+                     *       "expires_in": 900,
+                     *       "tenant_id": 1,
+                     *       "role": "nurse",
+                     *       "user_id": 1,
+                     *       "full_name": "Nora Nurse",
+                     *       "demo_mode": false,
+                     *       "enrolment_required": false,
+                     *       "password_change_required": false,
+                     *       "idle_minutes": 15
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConsoleTokens"];
+                };
+            };
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401.invalid_refresh_token"];
+            403: components["responses"]["403-2"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.16-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getConsoleWelcome: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tenant": null,
+                     *       "demo": null,
+                     *       "password_reset_available": false,
+                     *       "registration_available": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Welcome"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     linkMessenger: {
         parameters: {
             query?: never;
@@ -8783,7 +9191,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -8971,7 +9379,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9112,7 +9520,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -9201,7 +9609,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9279,7 +9687,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -9340,7 +9748,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.identifier_taken"];
             413: components["responses"]["413.64-KiB"];
@@ -9543,10 +9951,11 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null
+                     *       "last_login_at": null,
+                     *       "idle_minutes": 15
                      *     }
                      */
-                    "application/json": components["schemas"]["Profile"];
+                    "application/json": components["schemas"]["OwnProfile"];
                 };
             };
             400: components["responses"]["400-2"];
@@ -9653,7 +10062,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -9700,7 +10109,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -9767,7 +10176,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             409: components["responses"]["409.too_many_webhooks"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -9837,7 +10246,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -9873,7 +10282,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -9977,7 +10386,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -10040,7 +10449,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.webhook_inactive"];
             413: components["responses"]["413.64-KiB"];
@@ -10113,7 +10522,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.replay_running"];
             413: components["responses"]["413.64-KiB"];
@@ -10168,7 +10577,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -10204,7 +10613,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.replay_over"];
             413: components["responses"]["413.64-KiB"];
@@ -10240,7 +10649,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -10289,7 +10698,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-2"];
+            403: components["responses"]["403-3"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
@@ -10584,7 +10993,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["400.notification_unreadable"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
             415: components["responses"]["415"];

@@ -7,6 +7,7 @@ export const PROBLEMS = {
   invalid_token: [401, 'The access token is invalid or has expired; sign in or refresh it'],
   invalid_credentials: [401, 'Invalid credentials'],
   invalid_refresh_token: [401, 'The refresh token is invalid or has expired; sign in again'],
+  cross_site: [403, 'Only pages of this service may send this request'],
   role_required: [403, 'Your role may not call this operation'],
   other_tenant: [403, 'You may act on your own tenant only'],
   superadmin_required: [403, 'Only a superadmin may do this'],

@@ -4,6 +4,7 @@ export const TAGS = {
   Accounts: 'Register an account, confirm an e-mail address, and recover a password.',
   'Second factor': 'Set up, require and remove time-based one-time passwords.',
   Profile: "The caller's own profile, password and preferences.",
+  Console: 'The session of the web console, kept in a cookie.',
   Users: 'Create, invite, change, block and delete users.',
   Departments: 'The departments of a tenant and their head doctors.',
   Tenants: 'Create tenants and change their settings.',

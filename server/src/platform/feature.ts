@@ -1,7 +1,7 @@
 /** What a feature hands to the composition root. All but its name may be left out; types only. */
 import type { Conflicts, PurgeRows, TenantTx } from './db/index.ts'
 import type { Fix } from './fix.ts'
-import type { AnyOperation, Outgoing, Page } from './http/index.ts'
+import type { AnyOperation, Outgoing, Redirects } from './http/index.ts'
 import type { RestoreColumns, RestoreSteps } from './restore-columns.ts'
 import type { RestoreRules } from './restore-rule.ts'
 import type { Upkeep } from './upkeep.ts'
@@ -53,8 +53,7 @@ export interface Feature {
   readonly conflicts?: Conflicts
   /** The faults that it can find in itself, and mends. */
   readonly fixes?: readonly Fix[]
-  /** Static files for everyone. */
-  readonly pages?: readonly Page[]
+  readonly redirects?: Redirects
   /** Ends at once what would hold up a stop; called first of all. */
   stopping?(): unknown
   /** Lets go of what the opening took; called once nothing works any more. */

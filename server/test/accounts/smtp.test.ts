@@ -36,7 +36,7 @@ async function openMailing(extra: object = {}) {
 
 /** The token in the link of a mail, which must be the same in both of its readings. */
 function tokenIn({ mail }: Accepted, page: string): string {
-  const link = new RegExp(`http://wardkeep\\.test/${page}#token=([^\\s"<]+)`, 'g')
+  const link = new RegExp(`http://wardkeep\\.test/console/${page}#token=([^\\s"<]+)`, 'g')
   const tokens = [mail.text, mail.html].map((part = '') => [
     ...new Set([...part.matchAll(link)].map(([, token]) => token)),
   ])

@@ -18,6 +18,28 @@ describe('the Dockerfile', () => {
     expect(users.at(-1)).toMatch(/^(?!root\b|0\b)\w/)
   })
 
+  test('takes nothing but the build from the stage of the console', () => {
+    const taken = lines.filter((line) => line.includes('--from=console'))
+    expect(taken).toEqual(['COPY --from=console /app/console/dist console/dist'])
+    const stage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
+    expect(stage).toContain(taken[0])
+  })
+
+  test('copies nothing that .dockerignore leaves out', () => {
+    const included = linesOf('.dockerignore').flatMap((line) => /^!(.+)/.exec(line)?.[1] ?? [])
+    const copied = lines
+      .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+      .flatMap((line) => line.split(' ').slice(1, -1))
+    expect(copied.length).toBeGreaterThan(8)
+    const isIncluded = (path: string) =>
+      included.some((one) => one === path || path.startsWith(`${one}/`) || one.startsWith(`${path}/`))
+    expect(copied.filter((path) => !isIncluded(path))).toEqual([])
+  })
+
+  test('keeps a local build of the console out of the image', () => {
+    expect(linesOf('.dockerignore')).toContain('console/dist')
+  })
+
   test('runs no scripts of packages', () => {
     const installs = lines.filter((line) => /\bnpm (ci|install|i)\b/.test(line))
     expect(installs).not.toEqual([])

@@ -42,6 +42,7 @@ const USER: Fields = {
   created_at: 'time',
   last_login_at: ['time', 'null'],
 }
+const OWN_PROFILE: Fields = { ...USER, idle_minutes: 'integer' }
 const SESSION: Fields = {
   jti: 'string',
   created_at: 'integer',
@@ -63,6 +64,8 @@ const TOKENS: Fields = {
   enrolment_required: 'boolean',
   password_change_required: 'boolean',
 }
+const { refresh_token: _kept, ...SHOWN } = TOKENS
+const CONSOLE_TOKENS: Fields = { ...SHOWN, idle_minutes: 'integer' }
 const TOTP_SETUP: Fields = { secret: 'string', otpauth_url: 'string', qr_svg: 'string' }
 const MESSAGE: Fields = { detail: 'string', email_verified: ['boolean', 'null'] }
 const CAPABILITIES: Fields = {
@@ -178,10 +181,12 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/admin/users/{user_id}/block', USER],
   ['POST /api/admin/users/{user_id}/unblock', USER],
   ['PUT /api/admin/users/{user_id}/role', USER],
-  ['GET /api/auth/me', USER],
-  ['GET /api/users/me', USER],
+  ['GET /api/auth/me', OWN_PROFILE],
+  ['GET /api/users/me', OWN_PROFILE],
   ['POST /api/auth/login', TOKENS],
   ['POST /api/auth/refresh', TOKENS],
+  ['POST /api/console/session', CONSOLE_TOKENS],
+  ['POST /api/console/session/refresh', CONSOLE_TOKENS],
   ['POST /api/auth/logout', MESSAGE],
   ['POST /api/auth/register', USER],
   ['POST /api/auth/resend-verification', MESSAGE],
@@ -277,7 +282,7 @@ describe('an answer never holds', () => {
         name,
         false,
       ])
-      const hasTokens = name === 'POST /api/auth/login' || name === 'POST /api/auth/refresh'
+      const hasTokens = /^POST \/api\/(auth\/login|auth\/refresh|console\/session.*)$/.test(name)
       expect([name, /"(access|refresh)_token"/.test(text)]).toEqual([name, hasTokens])
     }
   })

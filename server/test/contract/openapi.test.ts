@@ -144,8 +144,15 @@ describe('the document', () => {
   })
 })
 
-/** Steps that declare actions and enter none: a preview of a restore, and a `/start` in a chat. */
-const SILENT = ['POST /api/admin/backup/restore', 'POST /webhooks/messenger']
+/**
+ * Steps that declare actions and record none: a preview of a restore, a `/start` in a chat, and a refresh of the console
+ * within a minute.
+ */
+const SILENT = [
+  'POST /api/admin/backup/restore',
+  'POST /webhooks/messenger',
+  'POST /api/console/session/refresh',
+]
 
 const BINARY = 'application/octet-stream'
 /** Fields that the walk replaces in an example. */

@@ -3,8 +3,8 @@ import type { App } from '../../src/app.ts'
 
 const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
 
-/** Where people look: the first page, the documentation, and what mailed links open with its parts. */
-const PAGES = /^\/($|docs|verify-email$|reset-password$|invitation$|pages\/)/
+/** The console, the documentation, and redirects from former addresses of pages. */
+const PAGES = /^\/($|console|docs|verify-email$|reset-password$|invitation$)/
 
 /** `METHOD path` of every route, with `{name}` for parameters; the pages left out. */
 export function servedRoutes(app: App): string[] {

@@ -270,7 +270,22 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
-async function walkOwn({ service, bot, clinic, take }: Scene): Promise<void> {
+/** Signs in to the console twice, as the second sign-in ends the first session. */
+async function walkConsole(
+  { service, take }: Pick<Scene, 'service' | 'take'>,
+  credentials: { email: string; password: string; subdomain: string },
+): Promise<void> {
+  const cookieOf = ({ headers }: Answer) => String(headers['set-cookie']).split(';')[0] ?? ''
+  const first = await service.call('POST', '/api/console/session', { body: credentials })
+  const headers = { cookie: cookieOf(first) }
+  const second = await take('POST /api/console/session', { headers, fill: credentials })
+  const own = { headers: { cookie: cookieOf(second) } }
+  await take('POST /api/console/session/refresh', own)
+  await take('DELETE /api/console/session', own)
+  await take('GET /api/console/welcome')
+}
+
+async function walkOwn({ bot, clinic, service, take }: Scene): Promise<void> {
   const { doctor, nurse } = clinic.people
   const { email, password } = doctor
   await take('GET /api/auth/me', { token: doctor.token })
@@ -292,6 +307,7 @@ async function walkOwn({ service, bot, clinic, take }: Scene): Promise<void> {
   const login = await take('POST /api/auth/login', {
     fill: { email, password, subdomain: clinic.subdomain },
   })
+  await walkConsole({ service, take }, { email, password, subdomain: clinic.subdomain })
   const { refresh_token } = login.body
   await take('POST /api/auth/refresh', { fill: { refresh_token } })
   const sessions = await take('GET /api/auth/sessions', { token: doctor.token })

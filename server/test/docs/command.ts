@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TestDatabase } from '../support/database.ts'
 import { INHERITED } from '../support/process.ts'
+import { scratch } from '../support/scratch.ts'
 import { ROOT_KEY } from '../support/service.ts'
 import { ROOT } from './documents.ts'
 
@@ -13,8 +14,11 @@ export interface Ended {
   stderr: string
 }
 
-/** Runs it to its end on the database, with the root key of the tests unless another is given. */
-export function wardkeep(
+/**
+ * Runs the command to its end on a database, with the root key of the tests unless another is given.
+ * Its data folder does not exist, so the command has to work without the files of the service.
+ */
+export async function wardkeep(
   database: Pick<TestDatabase, 'url'>,
   args: readonly string[],
   rootKey: Buffer = ROOT_KEY,
@@ -22,8 +26,7 @@ export function wardkeep(
   return runCommand(args, {
     DATABASE_URL: database.url,
     ENCRYPTION_KEY: rootKey.toString('base64'),
-    // Nothing but a key would be written there, and that one is given.
-    DATA_DIR: path.join(ROOT, 'nowhere'),
+    DATA_DIR: path.join(await scratch(), 'data'),
   })
 }
 

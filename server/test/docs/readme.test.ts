@@ -3,11 +3,17 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { announcement } from '../../src/features/setup/announcement.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { openService } from '../support/service.ts'
 import { blocksOf, textOf } from './documents.ts'
 
 const WRITTEN = 'http://127.0.0.1:8080'
+
+test('the output of a start is what the README shows', () => {
+  const [shown] = blocksOf(textOf('README.md'), 'text')
+  expect(announcement({ address: WRITTEN, hasDemo: true })).toBe(`\n${shown}`)
+})
 
 test('the three curls sign in, list the users and block the nurse', async () => {
   const service = await openService({ database: await migratedDatabase(), config: { DEMO: true } })

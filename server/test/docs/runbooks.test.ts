@@ -16,12 +16,15 @@ import { ROOT, textOf } from './documents.ts'
 
 let service: Service
 let root: Person
+/** The data folder of the commands, which does not exist at first. */
+let dataDir: string
 /** The superadmin's password, which a runbook changes. */
 let password = SUPERADMIN.password
 
 beforeAll(async () => {
   service = await openService({ background: ['backups', 'jobs', 'webhooks'] })
   root = await superadmin(service)
+  dataDir = path.join(await scratch(), 'data')
 })
 
 /** Every fenced block of the runbooks, by `file#number`. */
@@ -60,7 +63,7 @@ async function run(
 const beside = () => ({
   DATABASE_URL: service.database.url,
   ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
-  DATA_DIR: path.join(ROOT, 'nowhere'),
+  DATA_DIR: dataDir,
 })
 
 /** Runs the command of a runbook for the superadmin of the test. Returns the printed password. */

@@ -5,13 +5,14 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { madeUpConsole } from '../support/made-up-console.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
 let port: number
 
 beforeAll(async () => {
-  service = await openService()
+  service = await openService({ consoleFolder: await madeUpConsole() })
   await service.app.server.listen({ host: '127.0.0.1', port: 0 })
   port = (service.app.server.server.address() as AddressInfo).port
 })
@@ -105,7 +106,7 @@ describe('a method that nobody serves', () => {
   })
 })
 
-const PATHS = ['/healthz', '/api/auth/tenants', '/docs', '/verify-email', '/nothing']
+const PATHS = ['/healthz', '/api/auth/tenants', '/docs', '/console/users', '/nothing']
 
 /** Expects the answer to be a refusal like any other: in its shape, with an id, and with that in the log. */
 function expectRefusal(answer: string, status: number, code: string, line = 'request') {
@@ -176,7 +177,12 @@ describe('a path that climbs', () => {
     '/docs/static/..%2f..%2fpackage.json',
     '/docs/static/..%5c..%5cpackage.json',
     '/docs/static//etc/passwd',
-    '/pages/../package.json',
+    '/console/../package.json',
+    '/console/assets/%2e%2e/%2e%2e/package.json',
+    '/console/assets/..%2f..%2fpackage.json',
+    '/console/..%5c..%5cpackage.json',
+    '/console//etc/passwd',
+    '/console/.vite/manifest.json',
     '/verify-email/../../package.json',
   ])('%s leaves no folder', async (path) => {
     const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))

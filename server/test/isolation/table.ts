@@ -48,6 +48,22 @@ export const TABLE: readonly Line[] = [
     own: everyone(401),
   },
   {
+    name: 'POST /api/console/session',
+    aim: () => ({ body: { ...unknownAccount(), password: 'wrong' } }),
+    own: everyone(401),
+  },
+  {
+    name: 'POST /api/console/session/refresh',
+    aim: () => ({ body: {} }),
+    own: everyone(204),
+  },
+  {
+    name: 'DELETE /api/console/session',
+    aim: () => ({ body: {} }),
+    own: everyone(204),
+  },
+  { name: 'GET /api/console/welcome', aim: nothing, own: everyone(200) },
+  {
     name: 'POST /api/auth/refresh',
     aim: () => ({ body: { refresh_token: 'none' } }),
     own: everyone(401),

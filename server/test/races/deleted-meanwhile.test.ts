@@ -82,6 +82,9 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
     ({ victim }) => ['POST', '/api/auth/refresh', { body: { refresh_token: victim.refresh } }],
   ],
   login: ['users', ofVictim('/api/auth/login', { password: PASSWORD })],
+  signInToConsole: ['users', ofVictim('/api/console/session', { password: PASSWORD })],
+  refreshConsoleSession: ['users', inConsole('POST', '/api/console/session/refresh')],
+  signOutOfConsole: ['users', inConsole('DELETE', '/api/console/session')],
   requestReset: ['users', ofVictim('/api/auth/request-reset')],
   resendVerification: ['users', ofVictim('/api/auth/resend-verification')],
   unlinkMessenger: ['users', own('DELETE', '/api/messenger/link')],
@@ -228,6 +231,16 @@ function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
     path,
     { body: { email, subdomain, ...more } },
   ]
+}
+
+/** A call of the victim in a session of the console. */
+function inConsole(method: string, path: string): Maker {
+  return async ({ victim: { email }, clinic: { subdomain } }) => {
+    const body = { email, subdomain, password: PASSWORD }
+    const { headers } = await service.call('POST', '/api/console/session', { body })
+    const [cookie = ''] = String(headers['set-cookie']).split(';')
+    return [method, path, { body: {}, headers: { cookie } }]
+  }
 }
 
 function onTenant(method: string, body?: object): (scene: Scene) => Command {

@@ -267,6 +267,7 @@ describe('more sign-ins than can be hashed', () => {
       refused: async () => undefined,
       requireOpen: () => undefined,
       limits,
+      publicUrl: new URL('http://127.0.0.1'),
       log: silentLog,
       clock: systemTime,
     })

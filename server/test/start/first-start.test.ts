@@ -27,7 +27,7 @@ function demoAccounts(service: RunningService): [string, string][] {
 }
 
 const demoPassword = (service: RunningService) =>
-  /tenant "demo", password for all: (\S+)/.exec(service.stdout())?.[1] ?? ''
+  /demo clinic .+ password is (\S+)\.$/m.exec(service.stdout())?.[1] ?? ''
 
 async function signInDemo(service: RunningService, email: string) {
   const credentials = { email, password: demoPassword(service), subdomain: 'demo' }

@@ -37,6 +37,8 @@ export interface OpenOptions {
   /** 'api' by default, and 'all' where background work is named. */
   role?: Role
   rootKeys?: RootKeySource
+  /** The folder of a built console, such as `await builtConsole()`; none by default. */
+  consoleFolder?: string
   /** One of its own by default. */
   clock?: MovableClock
   /** Whether `clock` is wrong once it moves. By default the database's time moves with it. */
@@ -103,7 +105,8 @@ export async function openTestService(
   const app = await openApp({
     config: testConfig({ DATA_DIR: dataDir, ...options.config }),
     address: options.address,
-    publicUrl: PUBLIC_URL,
+    publicUrl: options.config?.PUBLIC_URL ?? PUBLIC_URL,
+    consoleFolder: options.consoleFolder ?? join(dataDir, 'no-console'),
     rootKeys: options.rootKeys ?? rootKeys(ROOT_KEY),
     log: recorder(logged),
     clock,
@@ -127,6 +130,9 @@ export async function openTestService(
   return { app, clock, logged, dataDir, idle, close, call: caller(app) }
 }
 
+/** What a browser sends with requests of the service's own pages. */
+const OWN_PAGE = { 'sec-fetch-site': 'same-origin' }
+
 function caller(app: App): OpenedService['call'] {
   return async (method, path, { token, body, query, headers, payload } = {}) => {
     const sent = payload ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -139,6 +145,7 @@ function caller(app: App): OpenedService['call'] {
       headers: {
         ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
         ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(path.startsWith('/api/console/') ? OWN_PAGE : {}),
         ...headers,
       },
       ...(sent === undefined ? {} : { payload: sent }),

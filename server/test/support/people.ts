@@ -64,9 +64,10 @@ export async function signInAs(
       .where('tenants.subdomain', '=', subdomain)
       .where('users.email', '=', email)
       .executeTakeFirstOrThrow()
-    return app.features.auth.sessions.start(tx, { ...account, restriction: null }, ORIGIN)
+    const known = { ...account, restriction: null, is_console: false, idle_setting: null }
+    return app.features.auth.sessions.start(tx, known, ORIGIN)
   })
-  return personOf(await app.features.auth.sessions.tokens(issued), { email, password })
+  return personOf(app.features.auth.sessions.tokens(issued), { email, password })
 }
 
 /** Marks the address of a user as confirmed, as the link of a mail does. */
@@ -90,7 +91,8 @@ export function withFreshToken({ app, clock }: OpenedService, person: Person): P
   const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   const { id: userId, tenant_id: tenantId, role } = person
   const tokens = accessTokens(app.features.auth.keys, clock, PUBLIC_URL)
-  return { ...person, token: tokens.sign({ userId, tenantId, role, jti }) }
+  const { token } = tokens.sign({ userId, tenantId, role, jti, isConsole: false })
+  return { ...person, token }
 }
 
 /** Builds a person from a token response. */

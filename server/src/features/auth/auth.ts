@@ -7,16 +7,19 @@ import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
+import { consoleOperations } from './console/console.routes.ts'
+import { consoleSessions } from './console/console.service.ts'
+import { type Demo, welcoming } from './console/welcome.ts'
 import {
   noticesTo,
   noticesToApplicants,
   noticeToFormerAddress,
   type TellApplicant,
 } from './notices/notices.service.ts'
-import { PAGES } from './pages.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Disown, type Recovery, recoveryService } from './recovery/recovery.service.ts'
+import { REDIRECTS } from './redirects.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
@@ -96,6 +99,8 @@ export interface Auth extends Feature {
 /** What other features do, handed in: they do not know each other. */
 export interface Handed {
   disownChat: Disown
+  /** The people of the demo, where this service makes one. */
+  demo: Demo | null
 }
 
 export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
@@ -133,6 +138,8 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     askTenant,
     needsVerifiedEmail: mailer.isConfigured && config.EMAIL_VERIFICATION === 'required',
   })
+  const { demo } = handed
+  const welcome = welcoming({ db, askTenant, demo, canMail: mailer.isConfigured })
   const registrations = registrationService({ ...core, recovery, askTenant })
   purgeSignIn(core)
   return {
@@ -148,12 +155,13 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
       ...userSessionOperations(userSessions),
+      ...consoleOperations(consoleSessions(sessions, signIn), welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),
       ...secondFactorOperations(secondFactor),
     ],
-    pages: PAGES,
+    redirects: REDIRECTS,
     upkeep: [keyRotation(keys, config.SIGNING_KEY_DAYS * DAY)],
     fixes: [expiredFix(core.db)],
     capabilities: capabilitiesOf(mailer),

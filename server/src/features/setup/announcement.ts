@@ -1,4 +1,4 @@
-/** What a person sees of a start: the first superadmin as soon as there is one, then where the service is. */
+/** The texts that a start prints: the first superadmin as soon as there is one, then how to reach the service. */
 import type { Bootstrapped } from './bootstrap.service.ts'
 import { DEMO_ACCOUNTS, DEMO_PASSWORD } from './demo.service.ts'
 import { DEMO_SUBDOMAIN } from './demo.store.ts'
@@ -27,17 +27,21 @@ function passwordLine(password: string | null, file: string | undefined): string
     : `  password in ${file}   (the first sign-in has to change it; then delete the file)`
 }
 
-/** Where the service is, and who can sign in to the demo. */
+/** Returns the text that a start ends with: the console's address, who can sign in to the demo, and the API. */
 export function announcement({ address, hasDemo }: { address: string; hasDemo: boolean }): string {
-  const lines = ['', `Wardkeep is ready at ${address}  (its operations: ${address}/docs)`, '']
-  if (hasDemo) {
-    lines.push(`The demo clinic, tenant "${DEMO_SUBDOMAIN}", password for all: ${DEMO_PASSWORD}`)
-    for (const { email, role } of DEMO_ACCOUNTS) lines.push(`  ${email.padEnd(26)}${role}`)
-    lines.push(
-      '',
-      'While there is a demo, webhooks may also go to this machine, as http://127.0.0.1:PORT/.',
-      '',
-    )
-  }
-  return lines.join('\n')
+  const demo = [
+    `Sign in to the demo clinic ("${DEMO_SUBDOMAIN}") as one of these people. Their password is ${DEMO_PASSWORD}.`,
+    ...DEMO_ACCOUNTS.map(({ email, role }) => `  ${email.padEnd(26)}${role}`),
+    '',
+    'While the demo exists, webhooks may also be sent to this machine (http://127.0.0.1:PORT/).',
+    '',
+  ]
+  return [
+    '',
+    `Open the console: ${address}/console`,
+    '',
+    ...(hasDemo ? demo : []),
+    `Wardkeep is ready at ${address} (API documentation: ${address}/docs)`,
+    '',
+  ].join('\n')
 }

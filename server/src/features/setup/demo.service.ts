@@ -38,6 +38,13 @@ export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
   role,
 }))
 
+/** The demo, as people sign in to it. */
+export const DEMO = {
+  subdomain: DEMO_SUBDOMAIN,
+  password: DEMO_PASSWORD,
+  people: DEMO_ACCOUNTS,
+}
+
 export interface DemoDeps {
   db: Scopes
   passwords: Passwords

@@ -43,6 +43,12 @@ const SETTINGS = {
     eachOf: ROLES,
     description: 'the roles that must have a second factor',
   },
+  idle_minutes: {
+    type: 'integer',
+    minimum: 2,
+    maximum: 60,
+    description: 'minutes after which the console signs out a user who does nothing (default 15)',
+  },
   listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
 } as const
 

@@ -28,8 +28,7 @@ const PAGES: readonly Page[] = [
   packed('favicon-32x32', 'png'),
 ]
 
-/** Adds the documentation pages: Swagger UI, which reads `/openapi.json`. `/` leads to them. */
+/** Adds the documentation pages: Swagger UI, which reads `/openapi.json`. */
 export function addDocs(app: FastifyInstance): Promise<void> {
-  app.get('/', { config: { isPage: true } }, (_request, reply) => reply.redirect('docs'))
   return addPages(app, PAGES, CONTENT_POLICY)
 }

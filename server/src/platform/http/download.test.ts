@@ -78,6 +78,7 @@ async function open() {
     refused: async () => undefined,
     requireOpen: () => undefined,
     limits,
+    publicUrl: new URL('http://127.0.0.1'),
     log: silentLog,
     clock: systemTime,
   })

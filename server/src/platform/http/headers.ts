@@ -2,7 +2,7 @@
 
 /**
  * Constant, and set in one go: building them anew for each answer costs more than the routing.
- * `/docs` sets a content policy of its own.
+ * `/docs` and `/console` have their own content policies.
  */
 export const SECURITY_HEADERS = {
   // Answers hold personal data or tokens; nobody on the way may keep them.

@@ -47,11 +47,16 @@ const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-/** A path with `:name` for what varies, as Fastify writes it. */
+/** A path as Fastify writes it: `:name` stands for one segment, `*` at the end for the rest. */
 const patternOf = (url: string): RegExp =>
   url === '*'
     ? /^(?!)/
-    : new RegExp(`^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(/:\w+/g, '[^/]+')}$`)
+    : new RegExp(
+        `^${url
+          .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+          .replaceAll(/:\w+/g, '[^/]+')
+          .replace(/\\\*$/, '.*')}$`,
+      )
 
 /**
  * Takes slashes off the end of an operation's path: `/api/admin/users/` is the collection, and no user without an id.

@@ -10,6 +10,7 @@ import type { Tag } from '../../lib/tags.ts'
 import type { Access, Origin, Restriction } from '../access/index.ts'
 import type { Action } from '../journal/index.ts'
 import type { Network } from '../net/index.ts'
+import type { BrowserSession } from './browser-session.ts'
 import type { OwnLimit } from './rate-limit.ts'
 
 type Infer<S> = S extends TSchema ? Static<S> : undefined
@@ -33,6 +34,8 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   headers: Readonly<Record<H, readonly string[]>>
   /** The request's `Host` header, for sign-in by subdomain; `X-Forwarded-Host` is never read. */
   host: string
+  /** The cookie of the console. @throws Error unless the operation declares `browserSession` */
+  browserSession(): BrowserSession
 }
 
 /**
@@ -105,6 +108,10 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   list?: boolean
   /** The success status and its body; null for none. */
   success: readonly [status: number, schema: R]
+  /** Whether it also answers 204, where `handle` returns undefined. */
+  mayBeEmpty?: boolean
+  /** Whether it uses the cookie of the console. It then takes requests of this service's own pages only. */
+  browserSession?: boolean
   /** Refusals beside those that every operation of its kind can answer (`refusals.ts`). */
   refusals?: readonly ProblemCode[]
   /** Whether an operation that takes the bytes of its body answers 422 for them. */
@@ -115,7 +122,7 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   whileClosed?: boolean
   /** The restrictions under which a session may call it all the same. */
   whileRestricted?: readonly Restriction[]
-  handle: (call: Call<C, P, Q, B, K, H>) => Promise<Handled<R>> | Handled<R>
+  handle: (call: Call<C, P, Q, B, K, H>) => Promise<Handled<R> | undefined> | Handled<R> | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller

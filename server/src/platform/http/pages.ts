@@ -1,9 +1,6 @@
-/** Static pages, small, and read once at the start: what links in mails open. */
+/** Static pages that are read once at startup. */
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-
-const CONTENT_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const TYPES = {
   html: 'text/html; charset=utf-8',
@@ -12,18 +9,18 @@ const TYPES = {
   png: 'image/png',
 } as const
 
-/** A file of a page: where it is served, what it is, and where it lies. */
+/** A file of a page: the path that serves it, its type and its place on disk. */
 export interface Page {
   url: string
   type: keyof typeof TYPES
   file: URL
 }
 
-/** Serves the pages to everyone. What they do goes through the operations. */
+/** Serves the pages to everyone. They call operations for everything they do. */
 export async function addPages(
   app: FastifyInstance,
   pages: readonly Page[],
-  contentPolicy = CONTENT_POLICY,
+  contentPolicy: string,
 ): Promise<void> {
   await Promise.all(
     pages.map(async ({ url, type, file }) => {

@@ -76,6 +76,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     refused: nobody,
     requireOpen: () => undefined,
     limits,
+    publicUrl: new URL('http://127.0.0.1'),
     log: silentLog,
     clock: systemTime,
   })

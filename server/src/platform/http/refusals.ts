@@ -6,6 +6,9 @@ import { fileOf } from './download.ts'
 import type { AnyOperation } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
 
+/** The status of an answer without a body. */
+export const NO_CONTENT = 204
+
 /** The refusal of a session under a restriction. */
 export const REFUSED_WHILE: Readonly<Record<Restriction, ProblemCode>> = {
   password: 'password_change_required',
@@ -37,6 +40,7 @@ export function codesOf(op: AnyOperation): ProblemCode[] {
     ...OF_ALL,
     ...(op.method === 'GET' ? [] : OF_WRITES),
     ...(op.whileClosed ? [] : (['restoring'] as const)),
+    ...(op.browserSession ? (['cross_site'] as const) : []),
     ...(op.onlyFrom ? (['sender_not_allowed'] as const) : []),
     ...(fileOf(op.success[1])?.ranges ? (['range_not_satisfiable'] as const) : []),
     ...codesOfAccess(op),
@@ -64,6 +68,7 @@ export function statusesOf(op: AnyOperation): number[] {
     ...new Set([
       op.success[0],
       ...(fileOf(op.success[1])?.ranges ? [206] : []),
+      ...(op.mayBeEmpty ? [NO_CONTENT] : []),
       // An operation without input refuses unknown query parameters.
       ...(takesBytes(op) && !op.refusesInput ? [] : [422]),
       ...codesOf(op).map((code) => PROBLEMS[code][0]),

@@ -13,6 +13,7 @@ import type { Logger } from '../observe/log.ts'
 import { addressOf } from './address.ts'
 import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
+import { browserSession, requireSameOrigin } from './browser-session.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
 import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
@@ -20,7 +21,7 @@ import { inputReader } from './input.ts'
 import type { AnyOperation } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
 import { takesBytes } from './raw-body.ts'
-import { codesOf, REFUSED_WHILE, statusesOf } from './refusals.ts'
+import { codesOf, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,7 +30,7 @@ declare module 'fastify' {
     takesBody?: boolean
     /** Its body is handed on as it came, of whatever type. */
     takesBytes?: boolean
-    /** A static page for everyone. */
+    /** A static page or a redirect for everyone. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -46,6 +47,8 @@ export interface Guards {
   /** Refuses while a restore has closed the service for a tenant, or for all. */
   requireOpen: RequireOpen
   limits: Limits
+  /** Where browsers reach the service. */
+  publicUrl: URL
   log: Logger
   clock: Pick<Time, 'monotonic'>
   /** What the breaking of a constraint means. */
@@ -143,6 +146,7 @@ function guard(
   reply: FastifyReply,
 ): Promise<void> | undefined {
   refuseStrangers(op, request)
+  if (op.browserSession) requireSameOrigin(request, guards.publicUrl)
   const authorized = authorize(op, guards, request)
   if (op.method === 'GET' || op.isRead) return authorized
   const count = () => countWrite(op, guards, request, reply)
@@ -232,6 +236,7 @@ function handlerOf(
   const file = fileOf(schema)
   return (request, reply) => {
     const send = (value: unknown) => {
+      if (op.mayBeEmpty && value === undefined) return reply.code(NO_CONTENT).send()
       reply.code(status)
       if (file) return sendDownload(request, reply, file, value as Download)
       if (value instanceof JsonText) return reply.type(JSON_TYPE).send(value.text)
@@ -243,7 +248,12 @@ function handlerOf(
       const origin = caller?.origin ?? originOf(request)
       const host = request.headers.host ?? ''
       const headers = headersOf(op, request)
-      const handle = () => op.handle({ ...input, caller, origin, host, headers })
+      const cookie = () => {
+        if (!op.browserSession) throw new Error(`${op.id} declares no browserSession`)
+        return browserSession(request, reply)
+      }
+      const call = { ...input, caller, origin, host, headers, browserSession: cookie }
+      const handle = () => op.handle(call)
       if (!few || !caller) return handle()
       return few.run(caller.user_id, async () => {
         await authorizeAgain(request)
@@ -281,6 +291,7 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
   return {
     ...Object.fromEntries(refusals),
     // What is streamed is serialized by nobody.
+    ...(op.mayBeEmpty ? { [NO_CONTENT]: { type: 'null' } } : {}),
     ...(fileOf(schema) ? {} : { [status]: schema ? anonymous(schema) : { type: 'null' } }),
   }
 }

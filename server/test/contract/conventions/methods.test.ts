@@ -30,7 +30,8 @@ beforeAll(async () => {
     }),
   )
   paths.set('/docs', ['GET', 'HEAD', 'OPTIONS'])
-  paths.set('/', ['GET', 'HEAD', 'OPTIONS'])
+  for (const path of ['/', '/console', '/console/users', '/verify-email'])
+    paths.set(path, ['GET', 'HEAD', 'OPTIONS'])
 })
 
 interface Answered {
@@ -139,9 +140,9 @@ describe('a slash behind a path', () => {
   })
 })
 
-test('the first address leads to the documentation', async () => {
+test('the root redirects to the console', async () => {
   const { statusCode, headers } = await service.app.server.inject({ method: 'GET', url: '/' })
-  expect([statusCode, headers.location]).toEqual([302, 'docs'])
+  expect([statusCode, headers.location]).toEqual([302, 'console'])
 })
 
 describe('a body with a Content-Encoding', () => {

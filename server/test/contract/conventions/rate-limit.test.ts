@@ -101,8 +101,8 @@ describe('the limit by address', () => {
   test.each([
     ['the documentation', '/docs', 200],
     ['a file of the documentation', '/docs/static/index.css', 200],
-    ['a page', '/verify-email', 200],
-    ['a script of a page', '/pages/send.js', 200],
+    ['a redirect', '/verify-email', 302],
+    ['the console', '/console/users', 503],
     ['the document', '/openapi.json', 200],
     ['what is not there', '/nothing', 404],
     ['a path that cannot be read', '/api/admin/users/%zz', 422],

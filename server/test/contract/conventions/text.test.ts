@@ -24,8 +24,9 @@ const UNSTORABLE = ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800']
 
 describe('text that cannot be stored', () => {
   test.each(UNSTORABLE)('is refused in every field of every body: %s', async (text) => {
-    for (const op of service.app.operations.filter((op) => op.body?.properties)) {
-      const fields = Object.keys(op.body.properties)
+    for (const op of service.app.operations) {
+      const fields = Object.keys(op.body?.properties ?? {})
+      if (fields.length === 0) continue
       const payload = `{${fields.map((field) => `"${field}":"a${text}b"`).join(',')}}`
       const path = op.path.replaceAll(/\{\w+\}/g, '1')
       const token = tokenFor(op, root, clinic)

@@ -25,6 +25,8 @@ export interface Account {
   is_demo: boolean
   /** The tenant's setting `require_totp`; its settings as a whole may be long, and nothing else is asked. */
   demanded: unknown
+  /** The tenant's setting `idle_minutes`; null for the default. */
+  idle_setting: unknown
 }
 
 function accounts(db: Kysely<Database>) {
@@ -44,6 +46,7 @@ function accounts(db: Kysely<Database>) {
       'tenants.is_active as tenant_is_active',
       'tenants.is_demo',
       sql<unknown>`tenants.settings -> 'require_totp'`.as('demanded'),
+      sql<unknown>`tenants.settings -> 'idle_minutes'`.as('idle_setting'),
       sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
       sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])

@@ -150,16 +150,16 @@ interface LinkKind {
 
 const KINDS: Readonly<Record<TokenPurpose, LinkKind>> = {
   verify_email: {
-    page: '/verify-email',
+    page: '/console/verify-email',
     compose: verificationMail,
     action: 'auth.verification_sent',
   },
   reset_password: {
-    page: '/reset-password',
+    page: '/console/reset-password',
     compose: resetMail,
     action: 'auth.reset_requested',
   },
-  invitation: { page: '/invitation', compose: invitationMail, action: 'user.invited' },
+  invitation: { page: '/console/invitation', compose: invitationMail, action: 'user.invited' },
 }
 
 /** The owner of an account as the actor of a journal entry. */

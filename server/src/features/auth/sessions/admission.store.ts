@@ -39,10 +39,11 @@ const admission = statement<Admission>((value) => {
   return sql`
     with ${signingIn(value, { hash: sql`password_hash`, stillHolds })}, started as (
       insert into sessions (id, tenant_id, user_id, signed_in_from, ip, user_agent, created_at,
-        last_used_at, idle_seconds, expires_at, absolute_expires_at)
+        last_used_at, is_console, idle_seconds, expires_at, absolute_expires_at)
       select ${value('session_id')}, signed_in.tenant_id, signed_in.id, ${value('signed_in_from')},
         ${value('ip')}, ${value('user_agent')}, ${value('now')}, ${value('now')},
-        ${value('idle_seconds')}, ${value('expires_at')}, ${value('absolute_expires_at')}
+        ${value('is_console')}, ${value('idle_seconds')}, ${value('expires_at')},
+        ${value('absolute_expires_at')}
       from signed_in returning id, tenant_id, created_at, expires_at
     ), issued as (
       insert into refresh_tokens (token_hash, tenant_id, session_id, issued_at, expires_at)

@@ -1,22 +1,29 @@
 /** The tokens of a session: first ones and, by a refresh token, further ones; one that was stolen ends it. */
 import { LRUCache } from 'lru-cache'
-import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
+import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import type { Origin, Restriction } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
 import { type RateLimiter, tooMany } from '../../../platform/throttle/index.ts'
-import { ACCESS_TOKEN_MS, type AccessTokens } from '../tokens/access-tokens.ts'
+import { findConsoleToken, useConsoleToken } from '../console/console.store.ts'
+import { idleMinutesOf } from '../console/idle.ts'
+import type { AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
 import type { SessionStates } from './session-states.ts'
 import { sessionEntry } from './sessions.journal.ts'
-import type { TokenResponse } from './sessions.schema.ts'
+import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
 /** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
 const GRACE_MS = 10 * SECOND
+/**
+ * For this long a refresh token of the console is not rotated, and the one before it gets the same answer: a browser
+ * that was interrupted still sends the old cookie, and tabs that open together all send one.
+ */
+export const CONSOLE_ROTATION_MS = MINUTE
 /** Of so many sessions at once it is known that they were rotated too often. */
 const MAX_EARLY = 10_000
 
@@ -26,6 +33,9 @@ export interface IssuedSession {
   refresh: OpaqueToken
   user: { id: number; tenant_id: number; role: Role; full_name: string }
   isDemo: boolean
+  isConsole: boolean
+  /** Minutes after which an unused session of the console ends. */
+  idleMinutes: number
   restriction: Restriction | null
 }
 
@@ -39,12 +49,25 @@ export interface RenewalDeps {
 }
 
 export interface Renewal {
-  tokens(issued: IssuedSession): Promise<TokenResponse>
+  tokens(issued: IssuedSession): TokenResponse
+  /** Returns the tokens for the console, and the refresh token for its cookie. */
+  consoleTokens(issued: IssuedSession): ForConsole
   /**
    * @throws Problem 401; a token spent long ago also ends its session; 429 where the session was rotated
    *   too often; 503 while the clinic is restored
    */
   refresh(text: string, origin: Origin): Promise<TokenResponse>
+  /**
+   * As `refresh`, for a session of the console: rotates the token only once it is a minute old, and
+   * refuses a session that was idle for longer than its tenant allows.
+   */
+  refreshConsole(text: string, origin: Origin): Promise<ForConsole>
+}
+
+/** Tokens for a page of the console, and the refresh token for its cookie. */
+export interface ForConsole {
+  tokens: ConsoleTokens
+  refresh: string
 }
 
 export function renewing({ db, clock, states, access, rotations }: RenewalDeps): Renewal {
@@ -66,19 +89,13 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     if (waitMs > 0) throw tooMany(waitMs)
   }
 
-  async function tokens({
-    sessionId,
-    refresh,
-    user,
-    isDemo,
-    restriction,
-  }: IssuedSession): Promise<TokenResponse> {
+  function accessOf({ sessionId, user, isDemo, isConsole, restriction }: IssuedSession) {
     const { id: userId, tenant_id: tenantId, role, full_name } = user
+    const { token, seconds } = access.sign({ userId, tenantId, role, jti: sessionId, isConsole })
     return {
-      access_token: access.sign({ userId, tenantId, role, jti: sessionId }),
-      refresh_token: refresh.text,
+      access_token: token,
       token_type: 'bearer',
-      expires_in: ACCESS_TOKEN_MS / SECOND,
+      expires_in: seconds,
       tenant_id: tenantId,
       role,
       user_id: userId,
@@ -86,34 +103,56 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
       demo_mode: isDemo,
       enrolment_required: restriction === 'enrolment',
       password_change_required: restriction === 'password',
+    } as const
+  }
+
+  const tokens = (issued: IssuedSession): TokenResponse => ({
+    ...accessOf(issued),
+    refresh_token: issued.refresh.text,
+  })
+
+  const consoleTokens = (issued: IssuedSession): ForConsole => ({
+    tokens: { ...accessOf(issued), idle_minutes: issued.idleMinutes },
+    refresh: issued.refresh.text,
+  })
+
+  /** Returns a session that goes on, with its user as they are now. */
+  async function continued(
+    sessionId: string,
+    refresh: OpaqueToken,
+    isConsole: boolean,
+  ): Promise<IssuedSession> {
+    const state = await states.get(refresh.tenantId, sessionId)
+    if (!state) throw new Problem('invalid_refresh_token')
+    return {
+      sessionId,
+      refresh,
+      isConsole,
+      user: state.profile,
+      isDemo: state.is_demo,
+      idleMinutes: state.profile.idle_minutes,
+      restriction: state.restriction,
     }
   }
 
-  /** The tokens of a session that goes on, for its user as they are now. */
-  async function continueSession(sessionId: string, refresh: OpaqueToken): Promise<TokenResponse> {
-    const state = await states.get(refresh.tenantId, sessionId)
-    if (!state) throw new Problem('invalid_refresh_token')
-    return tokens({
-      sessionId,
-      refresh,
-      user: state.profile,
-      isDemo: state.is_demo,
-      restriction: state.restriction,
-    })
-  }
-
-  /** A spent token that is shown again: within the grace the same successor, later a theft. */
-  async function replayed(shown: OpaqueToken, origin: Origin): Promise<TokenResponse> {
+  /** Answers a spent token: within the grace with the same successor. A later one was stolen. */
+  async function replayed(
+    shown: OpaqueToken,
+    origin: Origin,
+    isConsole: boolean,
+  ): Promise<IssuedSession> {
+    const graceMs = isConsole ? CONSOLE_ROTATION_MS : GRACE_MS
     const repeated = await db.inTenant(shown.tenantId, async (tx) => {
       const known = await store.findRefreshToken(tx, shown.hash)
       if (!known?.spent_at || !known.successor_salt || known.ended_at) return undefined
-      if (clock.now() - Date.parse(known.spent_at) <= GRACE_MS)
+      if (known.is_console !== isConsole) return undefined
+      if (clock.now() - Date.parse(known.spent_at) <= graceMs)
         return { sessionId: known.session_id, refresh: successorOf(shown, known.successor_salt) }
       await endStolen(tx, { tenantId: shown.tenantId, ...known }, origin)
       return undefined
     })
     if (!repeated) throw new Problem('invalid_refresh_token')
-    return continueSession(repeated.sessionId, repeated.refresh)
+    return continued(repeated.sessionId, repeated.refresh, isConsole)
   }
 
   /** Either the thief or the owner has the successor by now: both are out. */
@@ -134,23 +173,64 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     await append(tx, actor, sessionEntry('auth.refresh_reused', tenantId, sessionId))
   }
 
+  /** Reads a refresh token that may be used now. */
+  async function requireUsable(text: string): Promise<OpaqueToken> {
+    const shown = parseToken(text)
+    if (!shown) throw new Problem('invalid_refresh_token')
+    refuseEarly(shown)
+    await db.requireOpen(shown.tenantId)
+    return shown
+  }
+
+  /** @param idleSeconds how long a session of the console may be idle; null for others */
+  async function rotate(
+    shown: OpaqueToken,
+    origin: Origin,
+    idleSeconds: number | null,
+  ): Promise<IssuedSession> {
+    const isConsole = idleSeconds !== null
+    const salt = newSalt()
+    const successor = successorOf(shown, salt)
+    const by = { user_id: null, user_email: null, origin }
+    const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+    const next = {
+      hash: shown.hash,
+      salt,
+      successorHash: successor.hash,
+      now: isoAt(clock),
+      is_console: isConsole,
+      idle_seconds: idleSeconds,
+    }
+    const rotated = await store.rotateRefreshToken(db, shown.tenantId, next, entry)
+    if (!rotated) return replayed(shown, origin, isConsole)
+    await countRotation(rotated.session_id, successor)
+    return continued(rotated.session_id, successor, isConsole)
+  }
+
+  async function continueConsole(shown: OpaqueToken, origin: Origin): Promise<IssuedSession> {
+    const known = await db.inTenant(
+      shown.tenantId,
+      (tx) => findConsoleToken(tx, shown.hash),
+      'read',
+    )
+    if (!known) throw new Problem('invalid_refresh_token')
+    const idleSeconds = (idleMinutesOf(known.idle_setting) * MINUTE) / SECOND
+    const now = clock.now()
+    if (Date.parse(known.last_used_at) + idleSeconds * SECOND <= now)
+      throw new Problem('invalid_refresh_token')
+    const isFresh = !known.spent_at && now - Date.parse(known.issued_at) < CONSOLE_ROTATION_MS
+    if (!isFresh) return rotate(shown, origin, idleSeconds)
+    const use = { hash: shown.hash, now: isoAt(clock), idle_seconds: idleSeconds, ...origin }
+    const isUsed = await db.inTenant(shown.tenantId, (tx) => useConsoleToken(tx, use))
+    // Rotated or ended by a request at the same time.
+    return isUsed ? continued(known.session_id, shown, true) : rotate(shown, origin, idleSeconds)
+  }
+
   return {
     tokens,
-
-    async refresh(text, origin) {
-      const shown = parseToken(text)
-      if (!shown) throw new Problem('invalid_refresh_token')
-      refuseEarly(shown)
-      await db.requireOpen(shown.tenantId)
-      const salt = newSalt()
-      const successor = successorOf(shown, salt)
-      const by = { user_id: null, user_email: null, origin }
-      const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
-      const next = { hash: shown.hash, salt, successorHash: successor.hash, now: isoAt(clock) }
-      const rotated = await store.rotateRefreshToken(db, shown.tenantId, next, entry)
-      if (!rotated) return replayed(shown, origin)
-      await countRotation(rotated.session_id, successor)
-      return continueSession(rotated.session_id, successor)
-    },
+    consoleTokens,
+    refresh: async (text, origin) => tokens(await rotate(await requireUsable(text), origin, null)),
+    refreshConsole: async (text, origin) =>
+      consoleTokens(await continueConsole(await requireUsable(text), origin)),
   }
 }

@@ -2,10 +2,10 @@
 import Type from 'typebox'
 import { anyone, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
-import { Profile } from '../../users/index.ts'
 import { Message, message } from '../auth.schema.ts'
 import {
   LogoutRequest,
+  OwnProfile,
   RefreshRequest,
   Session,
   SessionPath,
@@ -99,7 +99,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
         description: 'Returns the account of the caller. Both paths return the same.',
         tag: 'Profile',
         access: signedIn,
-        success: [200, Profile],
+        success: [200, OwnProfile],
         handle: ({ caller }) => sessions.profile(caller),
       }),
     ),

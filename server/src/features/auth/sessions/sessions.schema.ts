@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
-import { UserPath } from '../../users/index.ts'
+import { Profile, UserPath } from '../../users/index.ts'
 
 export const RefreshRequest = Type.Object({
   refresh_token: Type.String({ minLength: 1, maxLength: 500 }),
@@ -38,6 +38,28 @@ export const TokenResponse = Type.Object(
   { $id: 'TokenResponse' },
 )
 export type TokenResponse = Static<typeof TokenResponse>
+
+const { refresh_token: _kept, ...shown } = TokenResponse.properties
+
+/** The idle limit of the console, in minutes. */
+const IdleMinutes = Type.Integer({
+  description: 'Minutes after which the console signs out a user who does nothing.',
+  examples: [15],
+})
+
+/** What the console gets of a session. Its refresh token stays in a cookie that no script can read. */
+export const ConsoleTokens = Type.Object(
+  { ...shown, idle_minutes: IdleMinutes },
+  { $id: 'ConsoleTokens' },
+)
+export type ConsoleTokens = Static<typeof ConsoleTokens>
+
+/** The profile of the caller. */
+export const OwnProfile = Type.Object(
+  { ...Profile.properties, idle_minutes: IdleMinutes },
+  { $id: 'OwnProfile' },
+)
+export type OwnProfile = Static<typeof OwnProfile>
 
 export const Session = Type.Object(
   {

@@ -1,12 +1,12 @@
 /** Sessions: one a sign-in, continued by refresh, ended at once on every node. */
 import { randomUUID } from 'node:crypto'
-import { DAY, HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
-import type { Profile } from '../../users/index.ts'
+import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessClaims } from '../tokens/access-tokens.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
 import { admit } from './admission.store.ts'
@@ -14,7 +14,7 @@ import type { LastLogins } from './last-logins.ts'
 import { type IssuedSession, type Renewal, type RenewalDeps, renewing } from './renewal.ts'
 import { restrictionOf } from './restriction.ts'
 import { sessionEntry } from './sessions.journal.ts'
-import type { Session } from './sessions.schema.ts'
+import type { OwnProfile, Session } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 import { type SignOut, signingOut } from './sign-out.ts'
 import { sessionEnded } from './signed-in.ts'
@@ -22,6 +22,8 @@ import { sessionEnded } from './signed-in.ts'
 /** How long a session lives: while it is not used, and in all. Who operates the platform signs in daily. */
 const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
 const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
+/** A session of the console lasts for a working day; its idle limit is a setting of the tenant. */
+const LONGEST_CONSOLE = 12 * HOUR
 /** With one more the oldest ends. */
 const MAX_SESSIONS = 50
 
@@ -30,7 +32,12 @@ export interface SessionsDeps extends RenewalDeps {
 }
 
 /** Whose session is to begin. */
-type Entering = IssuedSession['user'] & { email: string; is_demo: boolean }
+type Entering = IssuedSession['user'] & {
+  email: string
+  is_demo: boolean
+  is_console: boolean
+  idle_setting: unknown
+}
 
 export interface Sessions extends Renewal, SignOut {
   /** Starts a session of the account within the transaction that admits it. */
@@ -50,7 +57,7 @@ export interface Sessions extends Renewal, SignOut {
   /** The identity behind an access token. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
   /** What the caller sees of themselves. @throws Problem 401 when the session has just ended */
-  profile(caller: Caller): Promise<Profile> | Profile
+  profile(caller: Caller): Promise<OwnProfile> | OwnProfile
   /** Whether the caller signed in within the last `ms`. */
   isStartedWithin(caller: Caller, ms: number): Promise<boolean>
   list(caller: Caller): Promise<Session[]>
@@ -61,7 +68,7 @@ export interface Sessions extends Renewal, SignOut {
 export function sessionsService(deps: SessionsDeps): Sessions {
   const { db, clock, states, logins, access } = deps
 
-  function profileOf(state: store.SessionState | undefined): Promise<Profile> | Profile {
+  function profileOf(state: store.SessionState | undefined): Promise<OwnProfile> | OwnProfile {
     if (!state) throw new Problem('invalid_token')
     const { profile } = state
     const last = logins.of(profile.tenant_id, profile.id)
@@ -74,7 +81,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
   function begin(account: Entering, origin: Origin) {
     const id = randomUUID()
     const refresh = newToken(account.tenant_id)
-    const { idle, longest } = account.role === 'superadmin' ? OPERATORS_LIFE : LIFE
+    const { idle, longest } = lifeOf(account)
     const session: store.NewSession = {
       id,
       tenant_id: account.tenant_id,
@@ -83,6 +90,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       ip: origin.ip,
       user_agent: origin.user_agent,
       now: isoAt(clock),
+      is_console: account.is_console,
       idle_seconds: idle / SECOND,
       expires_at: isoAt(clock, idle),
       absolute_expires_at: isoAt(clock, longest),
@@ -107,8 +115,12 @@ export function sessionsService(deps: SessionsDeps): Sessions {
         tx.invalidate(`session:${ended}`)
         await append(tx, actor, sessionEntry('auth.session_ended', account.tenant_id, ended))
       }
-      const { is_demo: isDemo, restriction } = account
-      return { sessionId: session.id, refresh, user: account, isDemo, restriction }
+      return {
+        ...issuedOf(account),
+        sessionId: session.id,
+        refresh,
+        restriction: account.restriction,
+      }
     },
 
     async admit(account, origin) {
@@ -122,7 +134,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       if (!admitted) return undefined
       const user = { ...account, ...admitted, totp_enabled: false }
       const restriction = restrictionOf(user, account.demanded)
-      return { sessionId: session.id, refresh, user, isDemo: account.is_demo, restriction }
+      return { ...issuedOf(account), sessionId: session.id, refresh, user, restriction }
     },
 
     authenticate(token) {
@@ -182,6 +194,19 @@ export const sessionFor = (
   created_at: Math.floor(Date.parse(created_at) / SECOND),
   current: id === caller.session_id,
 })
+
+/** What the tokens of a session take from its account. */
+const issuedOf = (account: Entering) => ({
+  user: account,
+  isDemo: account.is_demo,
+  isConsole: account.is_console,
+  idleMinutes: idleMinutesOf(account.idle_setting),
+})
+
+function lifeOf({ is_console, idle_setting, role }: Entering): typeof LIFE {
+  if (is_console) return { idle: idleMinutesOf(idle_setting) * MINUTE, longest: LONGEST_CONSOLE }
+  return role === 'superadmin' ? OPERATORS_LIFE : LIFE
+}
 
 function identityOf(
   claims: AccessClaims,

@@ -1,16 +1,17 @@
 /** The sessions' SQL: their state, their life and their refresh tokens. */
 import { type RawBuilder, sql } from 'kysely'
-import type { Static } from 'typebox'
 import type { Caller, Restriction } from '../../../platform/access/index.ts'
 import { type Scopes, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
-import { type Profile, STATUS } from '../../users/index.ts'
+import { STATUS } from '../../users/index.ts'
+import { idleMinutesOf } from '../console/idle.ts'
 import { restrictionOf } from './restriction.ts'
+import type { OwnProfile } from './sessions.schema.ts'
 import './sessions.table.ts'
 
 /** What is known of a live session: whose it is, whether that user's tenant is a demo, and what comes first. */
 export interface SessionState {
-  profile: Omit<Static<typeof Profile>, 'last_login_at'>
+  profile: Omit<OwnProfile, 'last_login_at'>
   is_demo: boolean
   restriction: Restriction | null
   /** Milliseconds since the epoch after which it is over, however it was used. */
@@ -52,13 +53,15 @@ export async function findSessionState(
       'tenants.is_demo',
       'sessions.absolute_expires_at',
       sql<unknown>`tenants.settings -> 'require_totp'`.as('demanded'),
+      sql<unknown>`tenants.settings -> 'idle_minutes'`.as('idle_setting'),
       sql<boolean>`users.email_verified_at is not null`.as('email_verified'),
       sql<boolean>`users.totp_enabled_at is not null`.as('totp_enabled'),
     ])
     .where('sessions.tenant_id', '=', tx.tenantId)
     .executeTakeFirst()
   if (!row) return undefined
-  const { is_demo, demanded, absolute_expires_at, ...profile } = row
+  const { is_demo, demanded, idle_setting, absolute_expires_at, ...known } = row
+  const profile = { ...known, idle_minutes: idleMinutesOf(idle_setting) }
   const ends_at = Date.parse(absolute_expires_at)
   return { profile, is_demo, restriction: restrictionOf(profile, demanded), ends_at }
 }
@@ -93,6 +96,7 @@ export interface NewSession {
   ip: string
   user_agent: string | null
   now: string
+  is_console: boolean
   /** How long it lives while it is not used. */
   idle_seconds: number
   expires_at: string
@@ -126,6 +130,9 @@ export interface Rotation {
   salt: Buffer
   successorHash: Buffer
   now: string
+  is_console: boolean
+  /** How long the session lives from now on while it is not used; null for as long as before. */
+  idle_seconds: number | null
 }
 
 /** The session and user whose token was rotated. */
@@ -144,6 +151,7 @@ const OF_SESSION: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
 const rotation = statement<Rotation & EntryRow>((value) => {
   const entry = insertion((column) => OF_SESSION[column] ?? value(column), sql`from used`)
   const now = value('now')
+  const idle = sql`coalesce(${value('idle_seconds')}, s.idle_seconds)`
   return sql`
     with spent as (
       update refresh_tokens t set spent_at = ${now}, successor_salt = ${value('salt')}
@@ -152,11 +160,11 @@ const rotation = statement<Rotation & EntryRow>((value) => {
       returning t.tenant_id, t.session_id
     ), used as (
       update sessions s set last_used_at = ${now}, ip = ${value('ip')},
-        user_agent = ${value('user_agent')}, expires_at = least(
-          ${now}::timestamptz + make_interval(secs => s.idle_seconds), s.absolute_expires_at)
+        user_agent = ${value('user_agent')}, idle_seconds = ${idle}, expires_at = least(
+          ${now}::timestamptz + make_interval(secs => ${idle}), s.absolute_expires_at)
       from spent
       where s.id = spent.session_id and s.tenant_id = spent.tenant_id
-        and s.ended_at is null and s.expires_at > ${now}
+        and s.is_console = ${value('is_console')} and s.ended_at is null and s.expires_at > ${now}
       returning s.id, s.tenant_id, s.user_id, s.expires_at
     ), fresh as (
       insert into refresh_tokens (token_hash, tenant_id, session_id, issued_at, expires_at)
@@ -172,10 +180,10 @@ const rotation = statement<Rotation & EntryRow>((value) => {
 export async function rotateRefreshToken(
   db: Scopes,
   tenantId: number,
-  { hash, salt, successorHash, now }: Rotation,
+  next: Rotation,
   entry: EntryRow,
 ): Promise<Rotated | undefined> {
-  const query = rotation({ ...entry, tenant_id: tenantId, hash, salt, successorHash, now })
+  const query = rotation({ ...entry, ...next, tenant_id: tenantId })
   const [rotated] = await db.sendInTenant<Rotated>(tenantId, query, JOURNAL_TOPIC)
   return rotated
 }
@@ -185,9 +193,12 @@ export async function findRefreshToken(tx: TenantTx, hash: Buffer) {
   return tx.db
     .selectFrom('refresh_tokens')
     .innerJoin('sessions', 'sessions.id', 'refresh_tokens.session_id')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
     .select([
       'sessions.id as session_id',
       'sessions.user_id',
+      'users.email',
+      'sessions.is_console',
       'sessions.ended_at',
       'refresh_tokens.spent_at',
       'refresh_tokens.successor_salt',

@@ -1,4 +1,6 @@
+import type { Generated } from 'kysely'
 import type { RestoreRules } from '../../../platform/restore-rule.ts'
+
 export interface SessionsTable {
   id: string
   tenant_id: number
@@ -9,6 +11,7 @@ export interface SessionsTable {
   created_at: string
   last_used_at: string
   idle_seconds: number
+  is_console: Generated<boolean>
   expires_at: string
   absolute_expires_at: string
   ended_at: string | null

@@ -1,9 +1,9 @@
 /** Ending sessions: by their user, or for a reason outside. */
 import type { Clock } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
-import type { Caller } from '../../../platform/access/index.ts'
+import type { Caller, Origin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import { type Action, actorOf, append } from '../../../platform/journal/index.ts'
+import { type Action, type Actor, actorOf, append } from '../../../platform/journal/index.ts'
 import { parseToken } from '../tokens/opaque-tokens.ts'
 import { endUserSessions, isSessionId, type UserSessionsKey } from './ending.ts'
 import { sessionEntry } from './sessions.journal.ts'
@@ -14,6 +14,8 @@ export interface SignOut {
   /** Ends one of the caller's sessions. @throws Problem 404 */
   revoke(caller: Caller, sessionId: string): Promise<void>
   logout(caller: Caller, request: LogoutRequest): Promise<void>
+  /** Ends the session of the console that a refresh token belongs to, if it is still live. */
+  signOutConsole(refreshToken: string, origin: Origin): Promise<void>
 }
 
 export function signingOut(db: Scopes, clock: Clock): SignOut {
@@ -21,12 +23,12 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
   async function endOwn(
     tx: TenantTx,
     which: UserSessionsKey,
-    caller: Caller,
+    actor: Actor,
     action: Action,
   ): Promise<boolean> {
     const ended = await endUserSessions(tx, clock, which, action.slice('auth.'.length))
     if (ended > 0)
-      await append(tx, actorOf(caller), {
+      await append(tx, actor, {
         ...sessionEntry(action, which.tenantId, which.sessionId ?? null),
         changes: { sessions: ended },
       })
@@ -50,7 +52,7 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
       const ended =
         isSessionId(sessionId) &&
         (await db.inTenant(caller.tenant_id, (tx) =>
-          endOwn(tx, which, caller, 'auth.session_revoked'),
+          endOwn(tx, which, actorOf(caller), 'auth.session_revoked'),
         ))
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session' })
     },
@@ -58,13 +60,27 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
     logout: (caller, { refresh_token, all_devices }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         const own = { tenantId: caller.tenant_id, userId: caller.user_id }
-        if (all_devices) return void (await endOwn(tx, own, caller, 'auth.logout'))
+        const actor = actorOf(caller)
+        if (all_devices) return void (await endOwn(tx, own, actor, 'auth.logout'))
         // A client that keeps tokens of two sign-ins may hand in the other one's refresh token.
         const other = refresh_token ? await sessionOf(tx, caller, refresh_token) : undefined
         const ending = new Set([caller.session_id, other ?? caller.session_id])
         // Always in the order of the ids: of two that sign out of the same sessions one waits.
         for (const sessionId of [...ending].sort())
-          await endOwn(tx, { ...own, sessionId }, caller, 'auth.logout')
+          await endOwn(tx, { ...own, sessionId }, actor, 'auth.logout')
       }),
+
+    async signOutConsole(refreshToken, origin) {
+      const shown = parseToken(refreshToken)
+      if (!shown) return
+      await db.requireOpen(shown.tenantId)
+      await db.inTenant(shown.tenantId, async (tx) => {
+        const known = await store.findRefreshToken(tx, shown.hash)
+        if (!known?.is_console) return
+        const { user_id: userId, session_id: sessionId, email } = known
+        const actor = { user_id: userId, user_email: email, origin }
+        await endOwn(tx, { tenantId: shown.tenantId, userId, sessionId }, actor, 'auth.logout')
+      })
+    },
   }
 }

@@ -5,6 +5,16 @@ import { TokenResponse } from '../sessions/sessions.schema.ts'
 import { Credentials } from './sign-in.schema.ts'
 import type { SignIn } from './sign-in.service.ts'
 
+/** Why a sign-in is refused. */
+export const SIGN_IN_REFUSALS = [
+  'invalid_credentials',
+  'totp_required',
+  'account_blocked',
+  'tenant_inactive',
+  'email_unverified',
+  'overloaded',
+] as const
+
 export function signInOperations(signIn: SignIn): AnyOperation[] {
   const tag = 'Sign-in'
   return [
@@ -20,14 +30,7 @@ export function signInOperations(signIn: SignIn): AnyOperation[] {
       access: anyone,
       body: Credentials,
       success: [200, TokenResponse],
-      refusals: [
-        'invalid_credentials',
-        'totp_required',
-        'account_blocked',
-        'tenant_inactive',
-        'email_unverified',
-        'overloaded',
-      ],
+      refusals: SIGN_IN_REFUSALS,
       example: {
         body: {
           email: 'nora.nurse@north.example',

@@ -43,6 +43,8 @@ export interface SignIn {
    * while the clinic is being restored
    */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
+  /** As `login`, for a session of the console. */
+  loginToConsole(credentials: Credentials, host: string, origin: Origin): Promise<IssuedSession>
 }
 
 /** An account whose password is known. */
@@ -54,6 +56,7 @@ interface Attempt {
   origin: Origin
   asked: Asked
   guess: Guess
+  isConsole: boolean
 }
 
 export function signInService(deps: SignInDeps): SignIn {
@@ -100,11 +103,11 @@ export function signInService(deps: SignInDeps): SignIn {
     tx: TenantTx,
     found: WithPassword,
     freshHash: string | null,
-    { credentials, origin }: Attempt,
+    { credentials, origin, isConsole }: Attempt,
   ): Promise<IssuedSession | undefined> {
     const user = await recordSignIn(tx, found, isoAt(clock), freshHash)
     if (!user) return undefined
-    const account = { ...found, ...user }
+    const account = { ...found, ...user, is_console: isConsole }
     const code = credentials.totp_code
     if (
       account.totp_enabled &&
@@ -146,13 +149,14 @@ export function signInService(deps: SignInDeps): SignIn {
   /** Most sign-ins: by one round trip, where there is no code to check, no hash to renew and no session to end. */
   async function startAtOnce(
     account: WithPassword,
-    { credentials, origin }: Attempt,
+    { credentials, origin, isConsole }: Attempt,
   ): Promise<IssuedSession | undefined> {
     const isPlain =
       !account.totp_enabled &&
       !credentials.totp_code &&
       !passwords.isOutdated(account.password_hash)
-    return isPlain ? sessions.admit(account, origin) : undefined
+    if (!isPlain) return undefined
+    return sessions.admit({ ...account, is_console: isConsole }, origin)
   }
 
   /** Where the password was hashed anew meanwhile, by a sign-in elsewhere, and is the same. */
@@ -169,7 +173,7 @@ export function signInService(deps: SignInDeps): SignIn {
     return isRight ? start({ ...now, password_hash: stored }, trying) : undefined
   }
 
-  async function attempt(trying: Attempt): Promise<TokenResponse> {
+  async function attempt(trying: Attempt): Promise<IssuedSession> {
     const { credentials, asked, guess } = trying
     const account = await match(trying)
     if (!account) return refuse('invalid_credentials', trying, accountsOf(guess))
@@ -186,11 +190,11 @@ export function signInService(deps: SignInDeps): SignIn {
     // A wrong code; or blocked, or given another password, while this one was being checked.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)
-    return sessions.tokens(started)
+    return started
   }
 
-  return {
-    async login(credentials, host, origin) {
+  function signIn(isConsole: boolean) {
+    return (credentials: Credentials, host: string, origin: Origin): Promise<IssuedSession> => {
       const asked = {
         email: foldEmail(credentials.email),
         network: networkOf(origin.ip),
@@ -198,10 +202,16 @@ export function signInService(deps: SignInDeps): SignIn {
       }
       return guesses.make(
         asked,
-        (guess) => attempt({ credentials, origin, asked, guess }),
+        (guess) => attempt({ credentials, origin, asked, guess, isConsole }),
         (guess) => match({ credentials, guess }),
       )
-    },
+    }
+  }
+
+  const toApi = signIn(false)
+  return {
+    login: async (...call) => sessions.tokens(await toApi(...call)),
+    loginToConsole: signIn(true),
   }
 }
 

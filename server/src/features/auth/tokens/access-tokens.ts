@@ -1,4 +1,4 @@
-/** Access tokens: JWTs signed with Ed25519, 15 minutes long (decisions §3, RFC 9068). */
+/** Access tokens: JWTs signed with Ed25519 that last 15 minutes, in the console 5 (decisions §3, RFC 9068). */
 import { type KeyObject, sign } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
@@ -7,7 +7,8 @@ import { Problem } from '../../../lib/problems.ts'
 import type { Role } from '../../../lib/roles.ts'
 import { ALGORITHM, type SigningKeys } from './signing-keys.service.ts'
 
-export const ACCESS_TOKEN_MS = 15 * MINUTE
+const API_TOKEN_MS = 15 * MINUTE
+const CONSOLE_TOKEN_MS = 5 * MINUTE
 const TYPE = 'at+jwt'
 /**
  * The only spelling of a token: a signature has 64 bytes, so of its last character four bits say nothing,
@@ -34,8 +35,18 @@ interface Verified {
   kid: string
 }
 
+/** Whose token it is, and of which session. */
+interface Subject {
+  userId: number
+  tenantId: number
+  role: Role
+  jti: string
+  isConsole: boolean
+}
+
 export interface AccessTokens {
-  sign(subject: { userId: number; tenantId: number; role: Role; jti: string }): string
+  /** Returns a token, and the seconds that it lasts. */
+  sign(subject: Subject): { token: string; seconds: number }
   /** @throws Problem 401 unless a key that still verifies signed the token and it has not expired */
   verify(token: string): Promise<AccessClaims> | AccessClaims
 }
@@ -52,7 +63,8 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
   }
 
   return {
-    sign({ userId, tenantId, role, jti }) {
+    sign({ userId, tenantId, role, jti, isConsole }) {
+      const seconds = (isConsole ? CONSOLE_TOKEN_MS : API_TOKEN_MS) / SECOND
       const { kid, key } = keys.signer()
       const now = Math.floor(clock.now() / SECOND)
       const claims = {
@@ -64,9 +76,9 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
         sub: String(userId),
         jti,
         iat: now,
-        exp: now + ACCESS_TOKEN_MS / SECOND,
+        exp: now + seconds,
       }
-      return compactJws({ alg: ALGORITHM, typ: TYPE, kid }, claims, key)
+      return { token: compactJws({ alg: ALGORITHM, typ: TYPE, kid }, claims, key), seconds }
     },
     verify(token) {
       const known = verified.get(token)

@@ -7,7 +7,7 @@ import { bodyLimitOf } from '../body-limit.ts'
 import { fileOf } from '../download.ts'
 import { type AnyOperation, operation } from '../operation.ts'
 import { takesBytes } from '../raw-body.ts'
-import { statusesOf } from '../refusals.ts'
+import { NO_CONTENT, statusesOf } from '../refusals.ts'
 import { descriptionOf } from './descriptions.ts'
 import { type Outgoing, outgoingOf } from './outgoing.ts'
 import { OF_ALL, refusalOf, type SharedRefusals } from './refusals.ts'
@@ -145,7 +145,7 @@ const withExample = (schema: unknown, example: unknown): Json => ({
 })
 
 function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
-  const [, schema] = op.success
+  const schema = status === NO_CONTENT ? null : op.success[1]
   return {
     description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
     headers: OF_ALL,

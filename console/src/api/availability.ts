@@ -1,0 +1,48 @@
+/** Knows whether the service responds. Every page shows one banner while it does not. */
+import { useSyncExternalStore } from 'react'
+
+/** The banner goes when nothing has failed for this long, even if no request has succeeded since. */
+const FORGET_AFTER_MS = 40_000
+
+let isAway = false
+let forgetting: ReturnType<typeof setTimeout> | undefined
+const listeners = new Set<() => void>()
+
+/** Notes the status of a response. */
+export function noteAnswer(status: number, retryAfter = 0): void {
+  if (status === 502 || status === 503 || status === 504) setAway(retryAfter)
+  else if (isAway) clearAway()
+}
+
+/** Notes that no response arrived. */
+export function noteSilence(): void {
+  setAway(0)
+}
+
+/** Returns true while the service does not respond. */
+export function useServiceAway(): boolean {
+  return useSyncExternalStore(subscribe, () => isAway)
+}
+
+function setAway(retryAfter: number): void {
+  clearTimeout(forgetting)
+  forgetting = setTimeout(clearAway, FORGET_AFTER_MS + retryAfter * 1000)
+  if (isAway) return
+  isAway = true
+  publish()
+}
+
+function clearAway(): void {
+  clearTimeout(forgetting)
+  isAway = false
+  publish()
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function publish(): void {
+  for (const listener of listeners) listener()
+}

@@ -1,0 +1,48 @@
+/** Sends requests to the service and raises every refusal as an `ApiError`. */
+import { noteAnswer, noteSilence } from './availability.ts'
+import { PREFIX } from './prefix.ts'
+import { ApiError, problemOf } from './problem.ts'
+
+const TIMEOUT_MS = 30_000
+
+/**
+ * Sends a request.
+ * @throws ApiError for every response but a success, and when none arrives
+ */
+export async function send(request: Request): Promise<Response> {
+  let response: Response
+  try {
+    response = await fetch(request)
+  } catch (error) {
+    // A caller that gave up is no sign of trouble with the service.
+    if (request.signal.aborted && !isTimeout(request.signal.reason)) throw error
+    noteSilence()
+    throw new ApiError({ status: 0, detail: 'Wardkeep does not respond.' })
+  }
+  if (response.ok) {
+    noteAnswer(response.status)
+    return response
+  }
+  const problem = await problemOf(response)
+  noteAnswer(response.status, problem.retryAfter)
+  throw problem
+}
+
+/** Sends JSON to a path of the service, without an access token. */
+export function sendJson(method: string, path: string, body: unknown): Promise<Response> {
+  return send(
+    new Request(`${PREFIX}${path}`, {
+      method,
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      redirect: 'error',
+      cache: 'no-store',
+      // Signing out has to reach the service even when the tab closes.
+      keepalive: true,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    }),
+  )
+}
+
+const isTimeout = (reason: unknown): boolean =>
+  reason instanceof DOMException && reason.name === 'TimeoutError'

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { ApiError, problemOf, readRetryAfter, retryDelayOf } from './problem.ts'
+
+const NOW = Date.parse('2026-11-21T08:30:00Z')
+
+test('reads the code, the request id and the wait of a refusal', async () => {
+  const refusal = Response.json(
+    { detail: 'Too many requests', code: 'too_many_requests' },
+    { status: 429, headers: { 'retry-after': '27', 'x-request-id': 'r-1' } },
+  )
+  expect(await problemOf(refusal)).toMatchObject({
+    status: 429,
+    code: 'too_many_requests',
+    detail: 'Too many requests',
+    retryAfter: 27,
+    requestId: 'r-1',
+    issues: [],
+  })
+})
+
+test('reads the faults of the input and skips malformed ones', async () => {
+  const fault = { loc: ['body', 'email'], msg: 'Field required', type: 'missing' }
+  const refusal = Response.json({ detail: [fault, null, { loc: 'x' }] }, { status: 422 })
+  expect((await problemOf(refusal)).issues).toEqual([
+    { loc: ['body', 'email'], msg: 'Field required' },
+  ])
+})
+
+test.each(['', '<h1>Bad gateway</h1>', 'null', '[]', '{"detail": 7}'])(
+  'reads a refusal with the body %j',
+  async (body) => {
+    const problem = await problemOf(new Response(body, { status: 502 }))
+    expect(problem).toMatchObject({ status: 502, detail: 'HTTP 502', isUnreachable: true })
+  },
+)
+
+test.each([
+  ['27', 27],
+  ['Sat, 21 Nov 2026 08:30:10 GMT', 10],
+  ['Sat, 21 Nov 2026 08:00:00 GMT', 0],
+  ['soon', undefined],
+  ['', undefined],
+  [null, undefined],
+])('reads Retry-After %j as %j', (header, seconds) => {
+  expect(readRetryAfter(header, NOW)).toBe(seconds)
+})
+
+test('limits how long it waits for a service that is away', () => {
+  const wait = (retryAfter?: number) =>
+    retryDelayOf(new ApiError({ status: 503, detail: '', retryAfter }))
+  expect([wait(), wait(1), wait(3600)]).toEqual([5, 1, 30])
+})

@@ -1,0 +1,98 @@
+/** Turns refused and failed requests into one typed error. */
+
+/** One fault of the input, as a 422 response lists it. */
+export interface Issue {
+  loc: readonly (string | number)[]
+  msg: string
+}
+
+interface ApiErrorFields {
+  /** The HTTP status, or 0 when no response arrived. */
+  status: number
+  detail: string
+  code?: string | undefined
+  issues?: readonly Issue[]
+  /** Seconds to wait before the next attempt. */
+  retryAfter?: number | undefined
+  requestId?: string | undefined
+}
+
+/** A request that the service refused, or that got no response. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly status: number
+  readonly code: string | undefined
+  readonly detail: string
+  readonly issues: readonly Issue[]
+  readonly retryAfter: number | undefined
+  readonly requestId: string | undefined
+
+  constructor(fields: ApiErrorFields) {
+    super(fields.detail)
+    this.status = fields.status
+    this.code = fields.code
+    this.detail = fields.detail
+    this.issues = fields.issues ?? []
+    this.retryAfter = fields.retryAfter
+    this.requestId = fields.requestId
+  }
+
+  /** True when the service did not take the request, so that sending it again is safe. */
+  get isUnavailable(): boolean {
+    return this.status === 503
+  }
+
+  /** True when nothing of the service answered: no connection, or a proxy without a service behind it. */
+  get isUnreachable(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 504
+  }
+}
+
+const DEFAULT_RETRY_SECONDS = 5
+const MAX_RETRY_SECONDS = 30
+
+/** Returns after how many seconds an unavailable service is asked again. */
+export function retryDelayOf(error: ApiError): number {
+  return Math.min(error.retryAfter ?? DEFAULT_RETRY_SECONDS, MAX_RETRY_SECONDS)
+}
+
+/** Reads a refusal. A proxy's refusal may have any body. */
+export async function problemOf(response: Response): Promise<ApiError> {
+  const body = await readObject(response)
+  const { detail, code } = body
+  return new ApiError({
+    status: response.status,
+    detail: typeof detail === 'string' ? detail : `HTTP ${response.status}`,
+    code: typeof code === 'string' ? code : undefined,
+    issues: Array.isArray(detail) ? detail.flatMap(readIssue) : [],
+    retryAfter: readRetryAfter(response.headers.get('retry-after'), Date.now()),
+    requestId: response.headers.get('x-request-id') ?? undefined,
+  })
+}
+
+/** Returns the seconds of a `Retry-After` header, which is a number of seconds or a date. */
+export function readRetryAfter(header: string | null, now: number): number | undefined {
+  if (header === null || header.trim() === '') return undefined
+  const seconds = /^\d+$/.test(header.trim())
+    ? Number(header)
+    : Math.ceil((Date.parse(header) - now) / 1000)
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
+}
+
+async function readObject(response: Response): Promise<Record<string, unknown>> {
+  const body: unknown = await response.json().catch(() => undefined)
+  return isObject(body) ? body : {}
+}
+
+function readIssue(issue: unknown): Issue[] {
+  if (!isObject(issue) || !Array.isArray(issue.loc) || typeof issue.msg !== 'string') return []
+  return [
+    {
+      loc: issue.loc.map((step) => (typeof step === 'number' ? step : String(step))),
+      msg: issue.msg,
+    },
+  ]
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

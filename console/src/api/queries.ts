@@ -1,0 +1,28 @@
+import { QueryClient } from '@tanstack/react-query'
+import { ApiError, retryDelayOf } from './problem.ts'
+
+const STALE_MS = 5000
+
+/**
+ * The data of the pages. A service that is away is asked again until it is back, and a limit is waited for. Other
+ * refusals are final.
+ */
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: STALE_MS,
+      // The service may be in the same building while the internet is away.
+      networkMode: 'always',
+      retry: (_count, error) => error instanceof ApiError && isPassing(error),
+      retryDelay: (_count, error) =>
+        1000 * (error instanceof ApiError ? (limitDelayOf(error) ?? retryDelayOf(error)) : 1),
+    },
+    mutations: { networkMode: 'always', retry: false },
+  },
+})
+
+const isPassing = (error: ApiError): boolean =>
+  error.isUnavailable || error.isUnreachable || error.status === 429
+
+const limitDelayOf = (error: ApiError): number | undefined =>
+  error.status === 429 ? error.retryAfter : undefined

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { subdomainOf } from './clinic.ts'
+
+const LISTED = [{ name: 'North Clinic', subdomain: 'north' }]
+
+test.each([
+  ['north', 'north'],
+  [' NORTH ', 'north'],
+  ['north clinic', 'north'],
+  ['hidden', 'hidden'],
+  ['', undefined],
+  ['  ', undefined],
+])('reads %j as the clinic %j', (typed, subdomain) => {
+  expect(subdomainOf(typed, LISTED)).toBe(subdomain)
+})

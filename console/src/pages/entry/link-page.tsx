@@ -1,0 +1,31 @@
+/** What the pages of mailed links share: the token, and the page without one. */
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useSyncExternalStore } from 'react'
+import { EntryPage } from './entry-page.tsx'
+import { linkTexts as texts } from './link.texts.ts'
+import { linkToken, subscribeToLinkToken } from './link-token.ts'
+
+/** Shows the page for the token. Another link in the same tab starts it again. */
+export function WithLinkToken({ children }: { children: (token: string) => ReactNode }) {
+  const token = useSyncExternalStore(subscribeToLinkToken, linkToken)
+  if (token === '')
+    return (
+      <EntryPage title={texts.noTokenTitle} lead={texts.noToken}>
+        <p>
+          <Link to="/sign-in">{texts.goToSignIn}</Link>
+        </p>
+      </EntryPage>
+    )
+  return children(token)
+}
+
+/** Says that it is done, and leads to the sign-in page. */
+export function LinkDone({ title, lead }: { title: string; lead: string }) {
+  return (
+    <EntryPage title={title} lead={lead}>
+      <Link to="/sign-in" className="button primary wide">
+        {texts.signIn}
+      </Link>
+    </EntryPage>
+  )
+}

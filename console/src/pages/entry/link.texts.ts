@@ -1,0 +1,31 @@
+/** The words of the pages that mailed links open. */
+export const linkTexts = {
+  noTokenTitle: 'This link is incomplete',
+  noToken: 'Open the link in the mail again, or copy all of it into the address bar.',
+  expired: 'This link has expired or was used before.',
+  signIn: 'Sign in',
+  goToSignIn: 'Go to the sign-in page',
+  resetTitle: 'Choose a new password',
+  resetLead: 'It replaces the old one, and signs you out everywhere.',
+  resetDone: 'Your password was changed',
+  newLink: 'Request a new link',
+  invitationTitle: 'Welcome to Wardkeep',
+  invitationLead: 'Choose a password for your account.',
+  invitationDone: 'Your account is ready',
+  invitationExpired:
+    'This invitation has expired or was used before. Ask your administrator for a new one.',
+  set: 'Set the password',
+  setting: 'Setting the password…',
+  canSignIn: 'You can sign in with your new password now.',
+  verifyTitle: 'Confirm your e-mail address',
+  verifyLead:
+    'Somebody requested an account with this address. If it was you, enter the password that you chose. If not, close this page: nothing is confirmed.',
+  password: 'Password of the account',
+  passwordMissing: 'Enter the password of the account.',
+  wrongPassword: 'This is not the password of the account.',
+  confirm: 'Confirm the address',
+  confirming: 'Confirming…',
+  verified: 'Your e-mail address is confirmed',
+  verifiedLead: 'Sign in. If your clinic approves new accounts, wait for its mail first.',
+  verifyExpired: 'This link has expired or was used before. Sign in to request a new one.',
+}

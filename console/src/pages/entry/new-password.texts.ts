@@ -1,0 +1,10 @@
+export const newPasswordTexts = {
+  title: 'Choose your own password',
+  lead: 'Somebody else set your password. Replace it to go on.',
+  current: 'Current password',
+  currentMissing: 'Enter your current password.',
+  wrong: 'This is not your current password.',
+  submit: 'Change the password',
+  busy: 'Changing the password…',
+  signOut: 'Sign out',
+}

@@ -1,0 +1,56 @@
+/** Replaces a password that somebody else set. Until then the session can do nothing else. */
+import { useRouter, useSearch } from '@tanstack/react-router'
+import { api, take } from '../../api/client.ts'
+import type { ApiError } from '../../api/problem.ts'
+import { Form, type ReadField } from '../../parts/form.tsx'
+import { PasswordField } from '../../parts/form-fields.tsx'
+import { session } from '../../session/index.ts'
+import { hrefOfNext } from '../../session/next-page.ts'
+import { EntryPage } from './entry-page.tsx'
+import { newPasswordTexts as texts } from './new-password.texts.ts'
+import { NewPasswordField } from './new-password-field.tsx'
+
+/** The page of the forced change. */
+export function NewPassword() {
+  const router = useRouter()
+  const { next } = useSearch({ from: '/new-password' })
+
+  async function submit(read: ReadField): Promise<void> {
+    const body = { current_password: read('current_password'), new_password: read('new_password') }
+    await take(api.PUT('/api/users/me/password', { body }))
+    // The change has ended every session, this one included.
+    if (!(await session.signInAgain(body.new_password))) session.signOut('password-changed')
+    else router.history.replace(hrefOfNext(next))
+  }
+
+  return (
+    <EntryPage title={texts.title} lead={texts.lead}>
+      <Form
+        onSubmit={submit}
+        submit={texts.submit}
+        busy={texts.busy}
+        explain={explainRefusal}
+        footer={
+          <p className="entry-links">
+            <button type="button" className="link" onClick={() => session.signOut('chosen')}>
+              {texts.signOut}
+            </button>
+          </p>
+        }
+      >
+        <PasswordField
+          name="current_password"
+          label={texts.current}
+          missing={texts.currentMissing}
+          autoComplete="current-password"
+        />
+        <NewPasswordField name="new_password" />
+      </Form>
+    </EntryPage>
+  )
+}
+
+function explainRefusal({ code }: ApiError) {
+  if (code !== 'wrong_password') return undefined
+  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+}

@@ -1,0 +1,15 @@
+/** Stands at every address that has no page. */
+import { Link } from '@tanstack/react-router'
+import { EntryPage } from './entry-page.tsx'
+import { notFoundTexts as texts } from './not-found.texts.ts'
+
+/** Says that there is no such page, and leads to the start. */
+export function NotFound() {
+  return (
+    <EntryPage title={texts.title} lead={texts.lead}>
+      <p>
+        <Link to="/">{texts.home}</Link>
+      </p>
+    </EntryPage>
+  )
+}

@@ -1,0 +1,20 @@
+import { createContext, use } from 'react'
+
+/** What the fields of a form know about it. */
+export interface FormContextValue {
+  /** Starts the ids of the fields. */
+  id: string
+  faultOf: (field: string) => string | undefined
+}
+
+export const FormContext = createContext<FormContextValue | undefined>(undefined)
+
+/** Returns the form around a field. */
+export function useForm(): FormContextValue {
+  const form = use(FormContext)
+  if (!form) throw new Error('A field needs a form around it')
+  return form
+}
+
+/** Returns the id of a field. */
+export const fieldId = (form: string, field: string): string => `${form}-${field}`

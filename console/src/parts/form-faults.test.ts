@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { ApiError } from '../api/problem.ts'
+import { troubleOf } from './form-faults.ts'
+
+const FIELDS = new Set(['email', 'new_password'])
+
+test('puts the faults of the input beside their fields, in the order of the page', () => {
+  const error = new ApiError({
+    status: 422,
+    detail: 'HTTP 422',
+    requestId: 'r-1',
+    issues: [
+      { loc: ['body', 'new_password'], msg: 'Value error, too common' },
+      { loc: ['body', 'email'], msg: 'Field required' },
+    ],
+  })
+  expect(troubleOf(error, FIELDS)).toEqual({
+    message: undefined,
+    requestId: 'r-1',
+    faults: [
+      { field: 'email', message: 'Field required.' },
+      { field: 'new_password', message: 'Too common.' },
+    ],
+  })
+})
+
+test('shows the faults of unknown fields on top', () => {
+  const issues = [{ loc: ['query', 'token'], msg: 'Field required' }]
+  const error = new ApiError({ status: 422, detail: 'HTTP 422', issues })
+  expect(troubleOf(error, FIELDS)).toMatchObject({ message: 'Field required.', faults: [] })
+})
+
+test('counts down after too many attempts', () => {
+  const error = new ApiError({ status: 429, detail: 'Too many requests', retryAfter: 30 })
+  const { waitUntil, message } = troubleOf(error, FIELDS)
+  expect(message).toBe('Too many attempts.')
+  expect(waitUntil).toBeGreaterThan(Date.now() + 29_000)
+})
+
+test('names the connection when nothing responds', () => {
+  const error = new ApiError({ status: 0, detail: '' })
+  expect(troubleOf(error, FIELDS).message).toContain('Check your connection')
+})
+
+test('shows the request id of a server error and keeps its detail to itself', () => {
+  const error = new ApiError({ status: 500, detail: 'Internal error', requestId: 'r-2' })
+  expect(troubleOf(error, FIELDS)).toMatchObject({
+    message: 'Something went wrong on the server. Try again.',
+    requestId: 'r-2',
+  })
+})

@@ -1,0 +1,81 @@
+/** Finds what is wrong with a form: before it is sent, and in the refusal of the service. */
+import type { ApiError } from '../api/problem.ts'
+import { formTexts } from './form.texts.ts'
+
+/** A fault of one field. */
+export interface FieldFault {
+  field: string
+  message: string
+}
+
+/** Why a form could not be sent. */
+export interface FormTrouble {
+  /** Concerns the whole form. */
+  message?: string | undefined
+  faults: readonly FieldFault[]
+  requestId?: string | undefined
+  /** When the next attempt is allowed, in milliseconds since 1970. */
+  waitUntil?: number | undefined
+}
+
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
+
+/** Returns the named controls of a form. */
+export function controlsOf(form: HTMLFormElement): Control[] {
+  return [...form.elements].filter(
+    (element): element is Control =>
+      (element instanceof HTMLInputElement ||
+        element instanceof HTMLSelectElement ||
+        element instanceof HTMLTextAreaElement) &&
+      element.name !== '',
+  )
+}
+
+/** Returns what the browser finds wrong with the controls. */
+export function findFaults(form: HTMLFormElement): FieldFault[] {
+  return controlsOf(form)
+    .filter((control) => !control.validity.valid)
+    .map((control) => ({ field: control.name, message: describeFault(control) }))
+}
+
+function describeFault(control: Control): string {
+  const { valueMissing, typeMismatch, tooShort } = control.validity
+  if (valueMissing) return control.dataset.missing ?? formTexts.invalid
+  if (typeMismatch) return formTexts.notAnEmail
+  if (tooShort && 'minLength' in control) return formTexts.tooShort(control.minLength)
+  return formTexts.invalid
+}
+
+/**
+ * Returns the trouble that a refusal means for a form.
+ * @param fields the names of its fields, in their order on the page
+ */
+export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTrouble {
+  if (error.status === 429)
+    return { faults: [], message: formTexts.tooManyAttempts, ...waitOf(error) }
+  if (error.isUnreachable) return { faults: [], message: formTexts.unreachable }
+  const found = error.issues.map(({ loc, msg }) => ({
+    field: loc.findLast((step) => fields.has(String(step)))?.toString(),
+    message: sentence(msg),
+  }))
+  const order = [...fields]
+  const faults = found
+    .filter((fault): fault is FieldFault => fault.field !== undefined)
+    .sort((a, b) => order.indexOf(a.field) - order.indexOf(b.field))
+  const others = found.filter(({ field }) => field === undefined).map(({ message }) => message)
+  return { faults, message: messageOf(error, others), requestId: error.requestId }
+}
+
+function messageOf(error: ApiError, others: readonly string[]): string | undefined {
+  if (error.issues.length > 0) return others.length > 0 ? others.join(' ') : undefined
+  return error.status >= 500 ? formTexts.failed : sentence(error.detail)
+}
+
+const waitOf = ({ retryAfter }: ApiError) =>
+  retryAfter === undefined ? {} : { waitUntil: Date.now() + retryAfter * 1000 }
+
+/** Writes a message of the service as a sentence. */
+function sentence(message: string): string {
+  const text = message.replace(/^Value error, /, '')
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}

@@ -1,0 +1,32 @@
+import { LOCALE } from '../words/locale.ts'
+
+/** The words of every form. */
+export const formTexts = {
+  faults: (count: number) => (count === 1 ? 'Check one field' : `Check ${count} fields`),
+  notSent: 'This could not be sent',
+  missing: (label: string) => `${label}: enter a value.`,
+  notAnEmail: 'Enter an address like name@clinic.example.',
+  tooShort: (characters: number) => `Use at least ${characters} characters.`,
+  invalid: 'This value is not valid.',
+  unreachable: 'Wardkeep does not respond. Check your connection and try again.',
+  failed: 'Something went wrong on the server. Try again.',
+  requestId: (id: string) => `Request ${id}`,
+  tooManyAttempts: 'Too many attempts.',
+  tryAgainIn: (seconds: number) => `Try again in ${duration(seconds)}.`,
+  tryAgainNow: 'You can try again now.',
+  show: 'Show',
+  hide: 'Hide',
+  showPassword: 'Show the password',
+  hidePassword: 'Hide the password',
+  optional: 'optional',
+  draftKept: 'What you typed before you were signed out is still here.',
+  restoreDraft: 'Restore it',
+  discardDraft: 'Discard it',
+}
+
+function duration(seconds: number): string {
+  const isLong = seconds >= 120
+  const unit = isLong ? 'minute' : 'second'
+  const format = new Intl.NumberFormat(LOCALE, { style: 'unit', unit, unitDisplay: 'long' })
+  return format.format(isLong ? Math.ceil(seconds / 60) : seconds)
+}

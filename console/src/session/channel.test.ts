@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { readMessage } from './channel.ts'
+
+test.each([
+  { type: 'signed-in', tenant_id: 1, user_id: 7 },
+  { type: 'signed-out' },
+  { type: 'locked' },
+  { type: 'theme', theme: 'dark' },
+])('reads the message %j', (message) => {
+  expect(readMessage(message)).toEqual(message)
+})
+
+test.each([
+  null,
+  'signed-out',
+  {},
+  { type: 'other' },
+  { type: 'signed-in', user_id: 7 },
+  { type: 'signed-in', tenant_id: '1', user_id: 7 },
+  { type: 'theme', theme: 'url(x)' },
+  { type: 'theme' },
+])('ignores %j', (data) => {
+  expect(readMessage(data)).toBeUndefined()
+})

@@ -1,0 +1,46 @@
+/** The warning before a sign-out for inactivity. */
+import { useId } from 'react'
+import { idleWarningTexts as texts } from './idle-warning.texts.ts'
+import { idleWatch, session, useSecondsLeft } from './index.ts'
+import './idle-warning.css'
+
+/** Shows the warning in its last minute. */
+export function IdleWarning() {
+  const left = useSecondsLeft()
+  return left === undefined ? null : <Warning left={left} />
+}
+
+function Warning({ left }: { left: number }) {
+  const id = useId()
+  return (
+    <dialog
+      ref={showModal}
+      className="idle-warning"
+      role="alertdialog"
+      aria-labelledby={`${id}-title`}
+      aria-describedby={`${id}-body`}
+      onCancel={(event) => {
+        event.preventDefault()
+        idleWatch.stay()
+      }}
+    >
+      <h2 id={`${id}-title`}>{texts.title}</h2>
+      <p id={`${id}-body`}>{texts.body}</p>
+      <p role="timer" className="figure">
+        {texts.left(left)}
+      </p>
+      <div className="row">
+        <button type="button" className="primary" onClick={idleWatch.stay}>
+          {texts.stay}
+        </button>
+        <button type="button" onClick={() => session.signOut('chosen')}>
+          {texts.signOut}
+        </button>
+      </div>
+    </dialog>
+  )
+}
+
+function showModal(dialog: HTMLDialogElement | null): void {
+  if (dialog && !dialog.open) dialog.showModal()
+}

@@ -1,0 +1,127 @@
+/** Watches for activity and signs out after too long without any. */
+import { heartbeatMs, idlePhase } from './idle.ts'
+
+const EVENTS = ['pointerdown', 'pointermove', 'keydown', 'wheel', 'scroll', 'touchstart'] as const
+const THROTTLE_MS = 1000
+const STORED = 'last-activity'
+
+export interface IdleWatchDeps {
+  /** Called once when the limit has passed. */
+  onOver: () => void
+  /** Called while a person is active, to report it to the service. */
+  onHeartbeat: () => void
+}
+
+export interface IdleWatch {
+  /** Starts, or goes on with another limit. A start counts as activity. */
+  start(limitMs: number): void
+  stop(): void
+  /** Counts as activity, also while the warning shows. */
+  stay(): void
+  /** The seconds until the sign-out while the warning shows. */
+  secondsLeft(): number | undefined
+  subscribe(listener: () => void): () => void
+}
+
+/** Creates the watch. It listens to nothing before its start. */
+export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWatch {
+  const listeners = new Set<() => void>()
+  let limitMs = 0
+  let noted = 0
+  let left: number | undefined
+  let checkTimer: ReturnType<typeof setTimeout> | undefined
+  let heartbeat: ReturnType<typeof setTimeout> | undefined
+
+  function show(seconds: number | undefined): void {
+    if (left === seconds) return
+    left = seconds
+    for (const listener of listeners) listener()
+  }
+
+  function check(): void {
+    clearTimeout(checkTimer)
+    const idle = idlePhase(Date.now(), readActivity(noted), limitMs)
+    if (idle.phase === 'over') {
+      stop()
+      onOver()
+      return
+    }
+    show(idle.phase === 'warning' ? idle.secondsLeft : undefined)
+    checkTimer = setTimeout(check, idle.phase === 'warning' ? 1000 : idle.checkInMs)
+  }
+
+  function record(): void {
+    noted = Date.now()
+    writeActivity(noted)
+    heartbeat ??= setTimeout(() => {
+      heartbeat = undefined
+      onHeartbeat()
+    }, heartbeatMs(limitMs))
+  }
+
+  function noteActivity(): void {
+    if (left !== undefined || Math.abs(Date.now() - noted) < THROTTLE_MS) return
+    // The first movement after a night of sleep must not extend the session.
+    check()
+    if (limitMs > 0 && left === undefined) record()
+  }
+
+  function stop(): void {
+    limitMs = 0
+    clearTimeout(checkTimer)
+    clearTimeout(heartbeat)
+    heartbeat = undefined
+    for (const event of EVENTS) removeEventListener(event, noteActivity, { capture: true })
+    document.removeEventListener('visibilitychange', check)
+    removeEventListener('focus', check)
+    removeEventListener('pageshow', check)
+    show(undefined)
+  }
+
+  return {
+    start(limit) {
+      if (limitMs === limit) return
+      stop()
+      limitMs = limit
+      for (const event of EVENTS)
+        addEventListener(event, noteActivity, { capture: true, passive: true })
+      document.addEventListener('visibilitychange', check)
+      addEventListener('focus', check)
+      addEventListener('pageshow', check)
+      record()
+      check()
+    },
+    stop,
+    stay() {
+      if (limitMs === 0) return
+      record()
+      onHeartbeat()
+      check()
+    },
+    secondsLeft: () => left,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+/**
+ * Returns when any tab last saw activity. Storage, unlike a channel, is up to date in a tab that just woke up: without
+ * it such a tab would end the session of the others.
+ */
+function readActivity(own: number): number {
+  try {
+    return Math.max(own, Number(localStorage.getItem(STORED)) || 0)
+  } catch {
+    return own
+  }
+}
+
+function writeActivity(at: number): void {
+  try {
+    localStorage.setItem(STORED, String(at))
+  } catch {
+    // Without storage each tab counts alone.
+  }
+}

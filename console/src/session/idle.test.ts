@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest'
+import { heartbeatMs, idlePhase } from './idle.ts'
+
+const LIMIT = 15 * 60_000
+const START = Date.parse('2026-11-21T08:30:00Z')
+const after = (seconds: number) => idlePhase(START + seconds * 1000, START, LIMIT)
+
+describe('the idle phase', () => {
+  test('is active until a minute before the limit', () => {
+    expect(after(0)).toEqual({ phase: 'active', checkInMs: 14 * 60_000 })
+    expect(after(839)).toEqual({ phase: 'active', checkInMs: 1000 })
+  })
+
+  test('counts the last minute down', () => {
+    expect(after(840)).toEqual({ phase: 'warning', secondsLeft: 60 })
+    expect(after(899.5)).toEqual({ phase: 'warning', secondsLeft: 1 })
+  })
+
+  test('is over at the limit and after a night of sleep', () => {
+    expect(after(900)).toEqual({ phase: 'over' })
+    expect(after(36_000)).toEqual({ phase: 'over' })
+  })
+
+  test('is active when the clock was set back', () => {
+    expect(after(-7200)).toEqual({ phase: 'active', checkInMs: 14 * 60_000 })
+  })
+})
+
+test('reports activity every minute, or four times within a short limit', () => {
+  expect(heartbeatMs(LIMIT)).toBe(60_000)
+  expect(heartbeatMs(120_000)).toBe(30_000)
+})

@@ -1,0 +1,23 @@
+/** The arithmetic of the idle limit. All times are wall-clock milliseconds, so that sleep counts. */
+
+/** For this long before the limit a person is warned. */
+export const WARNING_MS = 60_000
+
+const MAX_HEARTBEAT_MS = 60_000
+
+/** Where a session stands: before the warning, within it, or past the limit. */
+export type IdlePhase =
+  | { phase: 'active'; checkInMs: number }
+  | { phase: 'warning'; secondsLeft: number }
+  | { phase: 'over' }
+
+/** Returns the phase at `now`. A clock that was set back counts as no time passed. */
+export function idlePhase(now: number, lastActivity: number, limitMs: number): IdlePhase {
+  const left = limitMs - Math.max(0, now - lastActivity)
+  if (left <= 0) return { phase: 'over' }
+  if (left <= WARNING_MS) return { phase: 'warning', secondsLeft: Math.ceil(left / 1000) }
+  return { phase: 'active', checkInMs: left - WARNING_MS }
+}
+
+/** Returns how often an active tab reports activity to the service, which has the same limit. */
+export const heartbeatMs = (limitMs: number): number => Math.min(MAX_HEARTBEAT_MS, limitMs / 4)

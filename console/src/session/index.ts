@@ -1,0 +1,57 @@
+/** The session of this tab, with everything that follows it. */
+import { useSyncExternalStore } from 'react'
+import { sendJson } from '../api/http.ts'
+import { openChannel } from './channel.ts'
+import { createDrafts } from './drafts.ts'
+import { createIdleWatch } from './idle-watch.ts'
+import { createSession, type Person, personKey, type SessionState } from './session.ts'
+import { followTheme } from './theme.ts'
+import { takeTurn } from './turn.ts'
+
+export type { Person, SignedOutReason } from './session.ts'
+
+const channel = openChannel()
+
+/** What was typed in forms before a sign-out. */
+export const drafts = createDrafts()
+
+export const session = createSession({
+  sendJson,
+  channel,
+  takeTurn,
+  now: Date.now,
+  pause: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
+  reload: () => location.reload(),
+})
+
+export const idleWatch = createIdleWatch({
+  onOver: () => session.signOut('idle'),
+  // A renewal that fails is tried again with the next request.
+  onHeartbeat: () => void session.renew().catch(() => undefined),
+})
+
+/** Changes the theme in every tab. */
+export const setTheme = followTheme(channel)
+
+session.subscribe(() => {
+  const state = session.state()
+  if (state.status !== 'signed-in') return idleWatch.stop()
+  drafts.belongTo(personKey(state.person))
+  idleWatch.start(state.person.idle_minutes * 60_000)
+})
+
+/** Returns the state of the session and follows it. */
+export function useSessionState(): SessionState {
+  return useSyncExternalStore(session.subscribe, session.state)
+}
+
+/** Returns the signed-in person, or undefined. */
+export function usePerson(): Person | undefined {
+  const state = useSessionState()
+  return state.status === 'signed-in' ? state.person : undefined
+}
+
+/** Returns the seconds until the sign-out for inactivity while the warning shows. */
+export function useSecondsLeft(): number | undefined {
+  return useSyncExternalStore(idleWatch.subscribe, idleWatch.secondsLeft)
+}

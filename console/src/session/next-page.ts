@@ -1,0 +1,28 @@
+/** Decides where a person goes after signing in. */
+
+import { CONSOLE_PATH } from '../api/prefix.ts'
+
+const MAX_LENGTH = 2000
+const ANY_ORIGIN = 'http://console.invalid'
+
+/** Pages that a signed-in person is never sent back to. */
+const ENTRY_PAGES = new Set(['/sign-in', '/new-password', '/second-factor'])
+
+/**
+ * Returns a page of the console if `next` names one, else undefined. Anything that a browser could read as another
+ * origin is refused.
+ * @param next a path relative to the console, from the address bar
+ */
+export function safeNext(next: unknown): string | undefined {
+  if (typeof next !== 'string' || next.length > MAX_LENGTH) return undefined
+  if (!next.startsWith('/') || !isPlain(next)) return undefined
+  const url = URL.parse(next, ANY_ORIGIN)
+  if (!url || url.origin !== ANY_ORIGIN || url.pathname.startsWith('//')) return undefined
+  return ENTRY_PAGES.has(url.pathname) ? undefined : `${url.pathname}${url.search}${url.hash}`
+}
+
+/** Returns the address of the page that `next` names, or of the start page. */
+export const hrefOfNext = (next: unknown): string => `${CONSOLE_PATH}${safeNext(next) ?? '/'}`
+
+/** True without backslashes, spaces and control characters, which browsers rewrite or drop. */
+const isPlain = (text: string): boolean => /^[^\\\s\p{Cc}\p{Cf}]*$/u.test(text)

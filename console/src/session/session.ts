@@ -1,0 +1,257 @@
+/**
+ * The session of this browser. The refresh token is an HttpOnly cookie. The access token stays inside this closure:
+ * neither storage, the address nor a global object holds it.
+ */
+import type { paths } from '@wardkeep/client/api'
+import { ApiError } from '../api/problem.ts'
+import type { Channel, TabMessage } from './channel.ts'
+
+type Login = paths['/api/auth/login']['post']
+
+/** What a person signs in with. */
+export type Credentials = Login['requestBody']['content']['application/json']
+
+type Tokens = Login['responses']['200']['content']['application/json']
+
+/** What the service returns for a session of the console. */
+export type SessionAnswer = Omit<Tokens, 'refresh_token'> & { idle_minutes: number }
+
+/** The signed-in person and the limits of the session. */
+export type Person = Omit<SessionAnswer, 'access_token' | 'token_type' | 'expires_in'>
+
+/** Why nobody is signed in. `none` means that nobody was. */
+export type SignedOutReason =
+  | 'none'
+  | 'chosen'
+  | 'elsewhere'
+  | 'idle'
+  | 'ended'
+  | 'password-changed'
+
+export type SessionState =
+  | { status: 'unknown' }
+  | { status: 'signed-in'; person: Person }
+  | { status: 'signed-out'; reason: SignedOutReason; last: Person | undefined }
+
+export interface SessionDeps {
+  sendJson: (method: string, path: string, body: unknown) => Promise<Response>
+  channel: Channel
+  /** Runs work while no other tab changes the session. */
+  takeTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
+  now: () => number
+  pause: (seconds: number) => Promise<void>
+  /** Loads the page again, which drops everything that this tab knows. */
+  reload: () => void
+}
+
+export interface Session {
+  state(): SessionState
+  /** Calls the listener after each change of the state. */
+  subscribe(listener: () => void): () => void
+  /** Returns the signed-in person. Asks the service first when this tab does not know yet. */
+  ensure(): Promise<Person | undefined>
+  signIn(credentials: Credentials): Promise<Person>
+  /**
+   * Signs the same person in with a new password, which has ended every session of theirs. Returns false when they have
+   * to sign in themselves.
+   */
+  signInAgain(password: string): Promise<boolean>
+  /** Forgets the person at once, in every tab, then ends the session at the service. */
+  signOut(reason: 'chosen' | 'idle' | 'password-changed'): void
+  /** Renews the session, which also reports activity to the service. */
+  renew(): Promise<void>
+  /** Returns a token that is good for a while, or undefined when nobody is signed in. */
+  accessToken(): Promise<string | undefined>
+  /** Returns the token that replaces a refused one. */
+  replaceToken(refused: string): Promise<string | undefined>
+}
+
+const SESSION = '/api/console/session'
+const RENEW_BEFORE_SECONDS = 60
+const SIGN_OUT_RETRY_SECONDS = 5
+
+interface Token {
+  text: string
+  renewAt: number
+  expiresAt: number
+}
+
+/** Names a person across tenants. */
+export const personKey = (person: { tenant_id: number; user_id: number }): string =>
+  `${person.tenant_id}:${person.user_id}`
+
+/** Creates the session. It sends nothing before the first call. */
+export function createSession(deps: SessionDeps): Session {
+  const { sendJson, channel, takeTurn, now } = deps
+  const listeners = new Set<() => void>()
+  let state: SessionState = { status: 'unknown' }
+  let token: Token | undefined
+  let renewing: Promise<void> | undefined
+  let ending = Promise.resolve()
+  let signedInWith: Omit<Credentials, 'password' | 'totp_code'> | undefined
+  /** Grows with each sign-in and sign-out, so that responses of an earlier session are ignored. */
+  let epoch = 0
+  /** Grows with each sign-in of another tab. */
+  let signInsElsewhere = 0
+
+  function change(next: SessionState): void {
+    state = next
+    for (const listener of listeners) listener()
+  }
+
+  const current = (): Person | undefined =>
+    state.status === 'signed-in' ? state.person : undefined
+
+  function forget(reason: SignedOutReason): void {
+    epoch++
+    token = undefined
+    signedInWith = undefined
+    const last = state.status === 'signed-out' ? state.last : current()
+    change({ status: 'signed-out', reason, last })
+  }
+
+  function adopt(answer: SessionAnswer): Person {
+    const { access_token, token_type: _, expires_in, ...person } = answer
+    const before = current()
+    if (before && personKey(before) !== personKey(person)) {
+      forget('elsewhere')
+      deps.reload()
+      return person
+    }
+    token = {
+      text: access_token,
+      renewAt: now() + Math.max(expires_in - RENEW_BEFORE_SECONDS, expires_in / 2) * 1000,
+      expiresAt: now() + expires_in * 1000,
+    }
+    change({ status: 'signed-in', person })
+    return person
+  }
+
+  async function askForToken(): Promise<void> {
+    const asked = { epoch, signInsElsewhere }
+    const answer = await sendRenewal(sendJson)
+    if (asked.epoch !== epoch) return
+    if (answer) adopt(answer)
+    // The refused cookie was that of the earlier session.
+    else if (asked.signInsElsewhere !== signInsElsewhere) await askForToken()
+    else forget(current() ? 'ended' : 'none')
+  }
+
+  function renew(): Promise<void> {
+    renewing ??= takeTurn(askForToken).finally(() => {
+      renewing = undefined
+    })
+    return renewing
+  }
+
+  /** Ends the session at the service. Goes on trying until it succeeds or somebody signs in. */
+  async function endSession(ended: number): Promise<void> {
+    while (ended === epoch) {
+      try {
+        await takeTurn(() => sendJson('DELETE', SESSION, {}))
+        return
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status === 401) return
+        await deps.pause(error.retryAfter ?? SIGN_OUT_RETRY_SECONDS)
+      }
+    }
+  }
+
+  function signOut(reason: 'chosen' | 'idle' | 'password-changed'): void {
+    forget(reason)
+    channel.publish({ type: reason === 'idle' ? 'locked' : 'signed-out' })
+    ending = endSession(epoch)
+  }
+
+  async function signIn(credentials: Credentials): Promise<Person> {
+    epoch++
+    // A sign-out that arrives late would clear the new cookie.
+    await Promise.race([ending, deps.pause(SIGN_OUT_RETRY_SECONDS)])
+    const answer = await takeTurn(() => sendJson('POST', SESSION, credentials))
+    const person = adopt((await answer.json()) as SessionAnswer)
+    signedInWith = { email: credentials.email, subdomain: credentials.subdomain ?? null }
+    channel.publish({ type: 'signed-in', tenant_id: person.tenant_id, user_id: person.user_id })
+    return person
+  }
+
+  function receive(message: TabMessage): void {
+    if (message.type === 'signed-in') receiveSignIn(personKey(message))
+    else if (message.type !== 'theme' && current())
+      forget(message.type === 'locked' ? 'idle' : 'elsewhere')
+  }
+
+  async function followSignIn(): Promise<void> {
+    try {
+      // A renewal that is on its way belongs to the earlier session.
+      await renewing
+      await renew()
+    } catch {
+      // The sign-in form stays, and works.
+    }
+  }
+
+  function receiveSignIn(key: string): void {
+    signInsElsewhere++
+    if (state.status === 'unknown') return
+    const known = state.status === 'signed-in' ? state.person : state.last
+    if (known && personKey(known) !== key) {
+      forget('elsewhere')
+      deps.reload()
+    } else if (state.status === 'signed-out') {
+      epoch++
+      void followSignIn()
+    }
+  }
+
+  channel.listen(receive)
+
+  return {
+    state: () => state,
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async ensure() {
+      if (state.status === 'unknown') await renew()
+      return current()
+    },
+    signIn,
+    async signInAgain(password) {
+      if (!signedInWith) return false
+      try {
+        await signIn({ ...signedInWith, password })
+        return true
+      } catch (error) {
+        if (error instanceof ApiError) return false
+        throw error
+      }
+    },
+    signOut,
+    renew,
+    async accessToken() {
+      if (!token || now() < token.renewAt) return token?.text
+      const { expiresAt } = token
+      try {
+        await renew()
+      } catch (error) {
+        if (now() >= expiresAt) throw error
+      }
+      return token?.text
+    },
+    async replaceToken(refused) {
+      if (token?.text === refused) await renew()
+      return token?.text === refused ? undefined : token?.text
+    },
+  }
+}
+
+/** Returns the renewed session, or undefined when there is none. */
+async function sendRenewal(sendJson: SessionDeps['sendJson']): Promise<SessionAnswer | undefined> {
+  try {
+    const response = await sendJson('POST', `${SESSION}/refresh`, {})
+    return response.status === 204 ? undefined : ((await response.json()) as SessionAnswer)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { type Manifest, tooLarge } from './console-sizes.ts'
+
+const sizesOf = (sizes: Record<string, number>) =>
+  new Map(Object.entries(sizes).map(([file, kB]) => [file, kB * 1000]))
+
+describe('the size check of the console', () => {
+  it('takes the only entry of an app without lazy pages as its sign-in page', () => {
+    const manifest: Manifest = { 'index.html': { file: 'assets/index.js', isEntry: true } }
+    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125 }))).toEqual([])
+    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125.1 }))).toEqual([
+      'script of the sign-in page: 125.1 kB of 125 kB',
+    ])
+  })
+
+  /** An app that loads its shell lazily, and the other pages from there. */
+  const app: Manifest = {
+    'index.html': {
+      file: 'assets/index.js',
+      isEntry: true,
+      imports: ['_vendor.js'],
+      dynamicImports: ['src/pages/sign-in/sign-in.tsx', 'src/shell/shell.tsx'],
+    },
+    '_vendor.js': { file: 'assets/vendor.js' },
+    '_table.js': { file: 'assets/table.js', imports: ['_vendor.js'] },
+    '_chart.js': { file: 'assets/chart.js' },
+    'src/pages/sign-in/sign-in.tsx': { file: 'assets/sign-in.js', imports: ['_vendor.js'] },
+    'src/shell/shell.tsx': {
+      file: 'assets/shell.js',
+      dynamicImports: [
+        'src/pages/users/approvals.tsx',
+        'src/pages/users/users.tsx',
+        'src/pages/audit/audit.tsx',
+      ],
+    },
+    'src/pages/users/users.tsx': { file: 'assets/users.js', imports: ['_table.js'] },
+    'src/pages/users/approvals.tsx': { file: 'assets/approvals.js', imports: ['_table.js'] },
+    'src/pages/audit/audit.tsx': { file: 'assets/audit.js', imports: ['_table.js', '_chart.js'] },
+  }
+  const FITTING = {
+    'theme.js': 1,
+    'assets/index.js': 10,
+    'assets/vendor.js': 100,
+    'assets/sign-in.js': 14,
+    'assets/shell.js': 10,
+    'assets/table.js': 15,
+    'assets/users.js': 9,
+    'assets/approvals.js': 15,
+    'assets/audit.js': 10,
+    'assets/chart.js': 5,
+    'assets/index.css': 8,
+    'assets/audit.css': 4,
+  }
+
+  it('passes a build that uses its whole budget', () => {
+    expect(tooLarge(app, sizesOf(FITTING))).toEqual([])
+  })
+
+  it.each([
+    ['theme.js', 1.1, 'script of the sign-in page: 125.1 kB of 125 kB'],
+    ['assets/sign-in.js', 14.1, 'script of the sign-in page: 125.1 kB of 125 kB'],
+    ['assets/users.js', 9.1, 'script of the first list: 145.1 kB of 145 kB'],
+    ['assets/approvals.js', 15.1, 'own script of src/pages/users/approvals.tsx: 15.1 kB of 15 kB'],
+    ['assets/chart.js', 5.1, 'own script of src/pages/audit/audit.tsx: 15.1 kB of 15 kB'],
+    ['assets/audit.css', 4.1, 'styles: 12.1 kB of 12 kB'],
+    ['assets/inter.woff2', 1, 'assets/inter.woff2: fonts are not allowed'],
+  ])('reports what is too large: %s', (file, kB, line) => {
+    expect(tooLarge(app, sizesOf({ ...FITTING, [file]: kB }))).toContain(line)
+  })
+})

@@ -1,0 +1,81 @@
+/** `/api/console/*`: the session of the console, and what its sign-in page shows. */
+import Type from 'typebox'
+import { anyone } from '../../../platform/access/index.ts'
+import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { ConsoleTokens } from '../sessions/sessions.schema.ts'
+import { SIGN_IN_REFUSALS } from '../sign-in/sign-in.routes.ts'
+import { Credentials } from '../sign-in/sign-in.schema.ts'
+import type { ConsoleSessions } from './console.service.ts'
+import { type AskWelcome, Welcome } from './welcome.ts'
+
+const NOTHING = Type.Object({})
+
+const OWN_PAGES =
+  'Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.'
+
+export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome): AnyOperation[] {
+  const common = { tag: 'Console', access: anyone, browserSession: true } as const
+  return [
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/console/session',
+      id: 'signInToConsole',
+      summary: 'Sign in to the console',
+      description: `Signs in as \`POST /api/auth/login\` does, with the same limits. The refresh token is set as the cookie \`__Host-wardkeep\`, which no script can read, and is not part of the answer. A session that the browser had before is ended. ${OWN_PAGES}`,
+      records: ['auth.login', 'auth.login_failed', 'auth.session_ended', 'auth.logout'],
+      body: Credentials,
+      success: [200, ConsoleTokens],
+      refusals: SIGN_IN_REFUSALS,
+      example: {
+        body: {
+          email: 'nora.nurse@north.example',
+          password: 'a-Fine-Secret-3',
+          subdomain: 'north',
+        },
+      },
+      handle: ({ body, host, origin, browserSession }) =>
+        console.signIn(body, { host, origin, browser: browserSession() }),
+    }),
+    operation({
+      ...common,
+      method: 'POST',
+      path: '/api/console/session/refresh',
+      id: 'refreshConsoleSession',
+      summary: 'Continue a session of the console',
+      description: `Returns a new access token for the session of the cookie \`__Host-wardkeep\`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting \`idle_minutes\` is refused. ${OWN_PAGES}`,
+      records: ['auth.token_refreshed', 'auth.refresh_reused'],
+      body: NOTHING,
+      success: [200, ConsoleTokens],
+      mayBeEmpty: true,
+      refusals: ['invalid_refresh_token'],
+      example: { body: {} },
+      handle: ({ origin, browserSession }) => console.refresh(browserSession(), origin),
+    }),
+    operation({
+      ...common,
+      method: 'DELETE',
+      path: '/api/console/session',
+      id: 'signOutOfConsole',
+      summary: 'Sign out of the console',
+      description: `Ends the session of the cookie \`__Host-wardkeep\` and clears the cookie. Without a cookie it does nothing. ${OWN_PAGES}`,
+      records: ['auth.logout'],
+      body: NOTHING,
+      success: [204, null],
+      example: { body: {} },
+      handle: ({ origin, browserSession }) => console.signOut(browserSession(), origin),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/console/welcome',
+      id: 'getConsoleWelcome',
+      summary: 'Describe the sign-in page of the console',
+      description:
+        'Returns the tenant that the host names, the people of the demo tenant while there is one, and what people can do without signing in.',
+      tag: 'Console',
+      access: anyone,
+      success: [200, Welcome],
+      handle: ({ host }) => welcome(host),
+    }),
+  ]
+}

@@ -1,0 +1,96 @@
+/** Reads the built console into memory: each file with its compressed variants, as `scripts/build-console.mjs` wrote them. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join, relative, sep } from 'node:path'
+import type { ContentEncoding } from './accept-encoding.ts'
+
+/** Files with another extension are not served. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+}
+
+const VARIANTS: Readonly<Record<Exclude<ContentEncoding, 'identity'>, string>> = {
+  br: '.br',
+  gzip: '.gz',
+}
+
+export interface ConsoleFile {
+  type: string
+  /** Weak, because all encodings share it. */
+  etag: string
+  bodies: ReadonlyMap<ContentEncoding, Buffer>
+}
+
+/** The files by their path below `/console/`. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
+
+/**
+ * Returns the files of a build, or undefined where the folder holds none.
+ * @param prefix the path of PUBLIC_URL, which a proxy strips; empty without one
+ */
+export async function readConsole(
+  folder: string,
+  prefix: string,
+): Promise<ConsoleFiles | undefined> {
+  const contents = await readFolder(folder)
+  if (!contents.has('index.html')) return undefined
+  const files = new Map<string, ConsoleFile>()
+  for (const [path, content] of contents) {
+    const type = TYPES[extname(path)]
+    if (type === undefined) continue
+    if (path === 'index.html' && prefix !== '') {
+      files.set(path, consoleFile(type, withPrefix(content, prefix)))
+      continue
+    }
+    const file = consoleFile(type, content)
+    const bodies = new Map(file.bodies)
+    for (const [encoding, extension] of Object.entries(VARIANTS)) {
+      const variant = contents.get(path + extension)
+      if (variant) bodies.set(encoding as ContentEncoding, variant)
+    }
+    files.set(path, { ...file, bodies })
+  }
+  return files
+}
+
+/** Reads all files by their path, except hidden ones, such as the manifest of Vite. */
+async function readFolder(folder: string): Promise<Map<string, Buffer>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    },
+  )
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep))
+    .filter((segments) => !segments.some((segment) => segment.startsWith('.')))
+  return new Map(
+    await Promise.all(
+      paths.map(
+        async (segments) =>
+          [segments.join('/'), await readFile(join(folder, ...segments))] as const,
+      ),
+    ),
+  )
+}
+
+const consoleFile = (type: string, content: Buffer): ConsoleFile => ({
+  type,
+  etag: `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`,
+  bodies: new Map([['identity', content]]),
+})
+
+/** Writes the prefix into the addresses of index.html. The files themselves refer to each other relatively. */
+function withPrefix(html: Buffer, prefix: string): Buffer {
+  const escaped = prefix.replaceAll('&', '&amp;')
+  const text = html
+    .toString('utf8')
+    .replaceAll(/(\s(?:src|href)=")(?=\/console\/)/g, (attribute) => attribute + escaped)
+  return Buffer.from(text)
+}
