@@ -1836,6 +1836,8 @@ CREATE INDEX users__search ON users USING gin (search gin_trgm_ops);
 CREATE INDEX users__sign_in ON users USING btree (lower(email COLLATE "C"));
 CREATE INDEX users__unfolded ON users USING btree (id) WHERE NOT is_folded;
 CREATE INDEX users__unverified ON users USING btree (tenant_id, id) WHERE email_verified_at IS NULL;
+CREATE INDEX users__with_factor ON users USING btree (tenant_id, id) WHERE totp_enabled_at IS NOT NULL;
+CREATE INDEX users__without_factor ON users USING btree (tenant_id, id) WHERE totp_enabled_at IS NULL;
 ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 ALTER TABLE users FORCE ROW LEVEL SECURITY;
 CREATE POLICY platform ON users FOR all TO wardkeep_platform

@@ -359,7 +359,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a department
+         * @description Returns one department.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["getDepartment"];
         /**
          * Change a department
          * @description Changes the fields that are sent. `head_doctor_id: null` removes the head doctor.
@@ -745,9 +751,9 @@ export interface paths {
         };
         /**
          * Get a tenant
-         * @description Returns one tenant. An administrator can get only their own.
+         * @description Returns one tenant. Administrators and auditors can get only their own.
          *
-         *     Callers: superadmin, admin.
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["getTenant"];
         /**
@@ -815,7 +821,7 @@ export interface paths {
          * Get a user
          * @description Returns one user.
          *
-         *     Callers: superadmin, admin.
+         *     Callers: superadmin, admin, auditor.
          */
         get: operations["getUser"];
         /**
@@ -830,7 +836,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user
-         * @description Deletes the user, ends their sessions, and removes them as head of department and attending doctor.
+         * @description Deletes the user, ends their sessions, and removes them as head of department and attending doctor. The owner of a pending registration is notified by mail if the address is confirmed.
          *
          *     Callers: superadmin, admin.
          *
@@ -938,6 +944,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a user's sessions
+         * @description Returns the active sessions of a user, latest first. `current` marks the session of this request.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End a user's sessions
+         * @description Ends every session of a user, for example after a device was lost. Access tokens stop working immediately. The user can sign in again.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.sessions_ended`. Webhooks can subscribe to it.
+         */
+        delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user_id}/sessions/{jti}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session of a user
+         * @description Ends one session of a user. Its tokens stop working immediately. Other sessions of the user continue.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `user.sessions_ended`. Webhooks can subscribe to it.
+         */
+        delete: operations["endUserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/users/{user_id}/totp": {
         parameters: {
             query?: never;
@@ -973,7 +1033,7 @@ export interface paths {
         put?: never;
         /**
          * Unblock a user
-         * @description Lets a blocked user sign in again, or approves a pending registration.
+         * @description Lets a blocked user sign in again, or approves a pending registration. An approved user is notified by mail if the address is confirmed.
          *
          *     Callers: superadmin, admin.
          *
@@ -2540,6 +2600,13 @@ export interface components {
             /** @example Cardiology */
             name: string;
             head_doctor_id: number | null;
+            /** @example Dora Doctor */
+            head_doctor_name: string | null;
+            /**
+             * @description Users of the department, blocked and pending ones included.
+             * @example 12
+             */
+            members: number;
             /** Format: date-time */
             created_at: string;
         };
@@ -2549,6 +2616,13 @@ export interface components {
              * @example 12
              */
             discarded: number;
+        };
+        EndedSessions: {
+            /**
+             * @description Sessions that were ended.
+             * @example 2
+             */
+            ended: number;
         };
         EventDescription: {
             /** @example user.created */
@@ -2751,6 +2825,8 @@ export interface components {
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
             can_see_all_patients: boolean;
             /** @example true */
             is_active: boolean;
@@ -2767,8 +2843,6 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             last_login_at: string | null;
-            /** @example Cardiology */
-            department_name: string | null;
             /**
              * @description Minutes after which the console signs out a user who does nothing.
              * @example 15
@@ -3048,6 +3122,8 @@ export interface components {
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
             can_see_all_patients: boolean;
             /** @example true */
             is_active: boolean;
@@ -3064,8 +3140,6 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             last_login_at: string | null;
-            /** @example Cardiology */
-            department_name: string | null;
         };
         PublicDepartment: {
             id: number;
@@ -3309,6 +3383,8 @@ export interface components {
             role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
             tenant_id: number;
             department_id: number | null;
+            /** @example Cardiology */
+            department_name: string | null;
             can_see_all_patients: boolean;
             /** @example true */
             is_active: boolean;
@@ -5499,6 +5575,8 @@ export interface operations {
                      *           "tenant_id": 1,
                      *           "name": "Cardiology",
                      *           "head_doctor_id": null,
+                     *           "head_doctor_name": "Dora Doctor",
+                     *           "members": 12,
                      *           "created_at": "2026-11-21T08:30:00.000Z"
                      *         }
                      *       ],
@@ -5578,6 +5656,8 @@ export interface operations {
                      *       "tenant_id": 1,
                      *       "name": "Cardiology",
                      *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
                      *       "created_at": "2026-11-21T08:30:00.000Z"
                      *     }
                      */
@@ -5590,6 +5670,53 @@ export interface operations {
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.department_name_taken"];
             413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getDepartment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the department. */
+                dept_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "name": "Cardiology",
+                     *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Department"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -5637,6 +5764,8 @@ export interface operations {
                      *       "tenant_id": 1,
                      *       "name": "Heart Center",
                      *       "head_doctor_id": null,
+                     *       "head_doctor_name": "Dora Doctor",
+                     *       "members": 12,
                      *       "created_at": "2026-11-21T08:30:00.000Z"
                      *     }
                      */
@@ -6903,6 +7032,7 @@ export interface operations {
                      *           "role": "nurse",
                      *           "tenant_id": 1,
                      *           "department_id": null,
+                     *           "department_name": "Cardiology",
                      *           "can_see_all_patients": false,
                      *           "is_active": true,
                      *           "status": "active",
@@ -7002,6 +7132,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7058,6 +7189,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7128,6 +7260,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": true,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7220,6 +7353,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": false,
                      *       "status": "blocked",
@@ -7276,6 +7410,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7404,6 +7539,7 @@ export interface operations {
                      *       "role": "receptionist",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7422,6 +7558,135 @@ export interface operations {
             403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.own_account.last_superadmin"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "jti": "3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10",
+                     *         "created_at": 1795163400,
+                     *         "ip": "203.0.113.7",
+                     *         "user_agent": "Mozilla/5.0",
+                     *         "last_used_at": "2026-11-21T08:30:00.000Z",
+                     *         "current": true
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ended": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    endUserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the user. */
+                user_id: number;
+                /** @description The id of the session. */
+                jti: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; no body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.superadmin_required"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -7496,6 +7761,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7749,6 +8015,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -7757,7 +8024,6 @@ export interface operations {
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
                      *       "last_login_at": null,
-                     *       "department_name": "Cardiology",
                      *       "idle_minutes": 15
                      *     }
                      */
@@ -7884,6 +8150,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": false,
                      *       "status": "pending",
@@ -7891,8 +8158,7 @@ export interface operations {
                      *       "totp_enabled": false,
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
-                     *       "last_login_at": null,
-                     *       "department_name": "Cardiology"
+                     *       "last_login_at": null
                      *     }
                      */
                     "application/json": components["schemas"]["Profile"];
@@ -9862,6 +10128,7 @@ export interface operations {
                      *       "role": "nurse",
                      *       "tenant_id": 1,
                      *       "department_id": null,
+                     *       "department_name": "Cardiology",
                      *       "can_see_all_patients": false,
                      *       "is_active": true,
                      *       "status": "active",
@@ -9870,7 +10137,6 @@ export interface operations {
                      *       "must_change_password": false,
                      *       "created_at": "2026-11-21T08:30:00.000Z",
                      *       "last_login_at": null,
-                     *       "department_name": "Cardiology",
                      *       "idle_minutes": 15
                      *     }
                      */
@@ -10059,7 +10325,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;
                 };
@@ -10129,7 +10395,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description events, groups of them such as user.*, or * for all */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
                     secret?: string;

@@ -21,6 +21,8 @@ const DEPARTMENT: Fields = {
   tenant_id: 'integer',
   name: 'string',
   head_doctor_id: ['integer', 'null'],
+  head_doctor_name: ['string', 'null'],
+  members: 'integer',
   created_at: 'time',
 }
 const USER: Fields = {
@@ -30,6 +32,7 @@ const USER: Fields = {
   role: 'string',
   tenant_id: 'integer',
   department_id: ['integer', 'null'],
+  department_name: ['string', 'null'],
   can_see_all_patients: 'boolean',
   is_active: 'boolean',
   status: 'string',
@@ -39,8 +42,7 @@ const USER: Fields = {
   created_at: 'time',
   last_login_at: ['time', 'null'],
 }
-const PROFILE: Fields = { ...USER, department_name: ['string', 'null'] }
-const OWN_PROFILE: Fields = { ...PROFILE, idle_minutes: 'integer' }
+const OWN_PROFILE: Fields = { ...USER, idle_minutes: 'integer' }
 const SESSION: Fields = {
   jti: 'string',
   created_at: 'integer',
@@ -179,6 +181,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/admin/tenants/{tenant_id}', TENANT],
   ['PUT /api/admin/tenants/{tenant_id}', TENANT],
   ['POST /api/admin/departments', DEPARTMENT],
+  ['GET /api/admin/departments/{dept_id}', DEPARTMENT],
   ['PUT /api/admin/departments/{dept_id}', DEPARTMENT],
   ['POST /api/admin/users', USER],
   ['GET /api/admin/users/{user_id}', USER],
@@ -193,7 +196,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/console/session', CONSOLE_TOKENS],
   ['POST /api/console/session/refresh', CONSOLE_TOKENS],
   ['POST /api/auth/logout', MESSAGE],
-  ['POST /api/auth/register', PROFILE],
+  ['POST /api/auth/register', USER],
   ['POST /api/auth/resend-verification', MESSAGE],
   ['POST /api/auth/verify-email', MESSAGE],
   ['POST /api/auth/request-reset', MESSAGE],
@@ -202,6 +205,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/auth/totp/enable', { recovery_codes: 'array' }],
   ['POST /api/auth/totp/disable', MESSAGE],
   ['DELETE /api/auth/sessions/{jti}', MESSAGE],
+  ['DELETE /api/admin/users/{user_id}/sessions', { ended: 'integer' }],
   ['GET /api/auth/capabilities', CAPABILITIES],
   ['GET /api/admin/health', HEALTH],
   ['GET /api/preferences', PREFERENCES],
@@ -221,6 +225,7 @@ const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/audit/actions', AUDIT_ACTION],
   ['GET /api/admin/tenants', TENANT],
   ['GET /api/auth/sessions', SESSION],
+  ['GET /api/admin/users/{user_id}/sessions', SESSION],
   ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],
   ['GET /api/auth/departments', { id: 'integer', name: 'string' }],
   ['GET /api/webhooks', WEBHOOK],

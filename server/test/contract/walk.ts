@@ -165,6 +165,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   const department = { dept_id: made.body.id }
   await take('PUT /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/departments', { token })
+  await take('GET /api/admin/departments/{dept_id}', { token, path: department })
   const user = { email: `passing@${clinic.subdomain}.test`, department_id: made.body.id }
   const created = await take('POST /api/admin/users', { token, fill: user })
   const path = { user_id: created.body.id }
@@ -315,8 +316,21 @@ async function walkOwn({ bot, clinic, service, take }: Scene): Promise<void> {
   const other = sessions.body.find((session: { current: boolean }) => !session.current)
   await take('DELETE /api/auth/sessions/{jti}', { token: doctor.token, path: { jti: other.jti } })
   await take('POST /api/auth/logout', { token: doctor.token })
+  await walkSessions({ service, clinic, take })
   const fill = { current_password: nurse.password }
   await take('PUT /api/users/me/password', { token: nurse.token, fill })
+}
+
+/** Ends sessions of a user, each by the operation of the administrator. */
+async function walkSessions({ service, clinic, take }: Pick<Scene, 'service' | 'clinic' | 'take'>) {
+  const { id, email, password } = clinic.people.doctor
+  for (let device = 0; device < 3; device += 1)
+    await signIn(service, { email, password, subdomain: clinic.subdomain })
+  const by = { token: clinic.people.admin.token, path: { user_id: id } }
+  const { body } = await take('GET /api/admin/users/{user_id}/sessions', by)
+  const path = { ...by.path, jti: body[0].jti }
+  await take('DELETE /api/admin/users/{user_id}/sessions/{jti}', { ...by, path })
+  await take('DELETE /api/admin/users/{user_id}/sessions', by)
 }
 
 async function walkAccount({ service, clinic, take }: Scene): Promise<void> {

@@ -244,3 +244,13 @@ export async function furnishBackup(
   )
   return { backupId, jobId }
 }
+
+/** Starts a session of the user in the database. Returns its id. */
+export async function furnishSession(service: Service, tenantId: number, userId: number) {
+  const [row] = await service.database.sql<{ id: string }>(
+    `insert into sessions (id, tenant_id, user_id, created_at, last_used_at, idle_seconds, expires_at, absolute_expires_at)
+     values (gen_random_uuid(), $1, $2, now(), now(), 86400, now() + '1 day', now() + '1 day') returning id`,
+    [tenantId, userId],
+  )
+  return row?.id as string
+}

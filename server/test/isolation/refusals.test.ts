@@ -59,15 +59,19 @@ describe('an auditor', () => {
     listDepartments: 200,
     listPayments: 200,
     listPaymentNotifications: 200,
+    getDepartment: 200,
     getPayment: 404,
+    getTenant: 200,
+    getUser: 200,
     listTenants: 200,
     listUsers: 200,
   }
 
-  test('reads the lists and calls no other operation of the administration', async () => {
-    const { token } = clinic.people.auditor
+  test('reads lists and single records, and calls no other operation of the administration', async () => {
+    const { token, id } = clinic.people.auditor
+    const ids: Record<string, number> = { user_id: id, dept_id: clinic.departmentId }
     for (const op of service.app.operations.filter((op) => op.path.startsWith('/api/admin/'))) {
-      const path = op.path.replaceAll(/\{\w+\}/g, String(clinic.id))
+      const path = op.path.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name] ?? clinic.id))
       const { status } = await service.call(op.method, path, { token })
       expect([op.id, status]).toEqual([op.id, READ[op.id] ?? 403])
     }

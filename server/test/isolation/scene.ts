@@ -10,6 +10,7 @@ import {
   furnishMessenger,
   furnishPatient,
   furnishPayment,
+  furnishSession,
   furnishWebhook,
   MARK,
   patientFor,
@@ -24,6 +25,8 @@ export const CALLERS = [
   'auditor',
   'nobody',
 ] as const
+/** The operation whose target needs a session of the user it is aimed at. */
+export const END_USER_SESSION = 'DELETE /api/admin/users/{user_id}/sessions/{jti}'
 export type CallerKind = (typeof CALLERS)[number]
 
 /** Records of one tenant that a call can be aimed at. */
@@ -118,16 +121,20 @@ export async function openScene(service: Service): Promise<Scene> {
            values ($1, $2, 'Fresh', $3, 'none', now())`,
           [clinic.id, `${role}-${tag}@fresh.test`, role],
         )
+      const userId = await user('nurse')
       return {
         tenantId: clinic.id,
         subdomain: clinic.subdomain,
-        userId: await user('nurse'),
+        userId,
         doctorId: await user('doctor'),
         departmentId: await insert('insert into departments (tenant_id, name) values ($1, $2)', [
           clinic.id,
           tag,
         ]),
-        sessionId: jtiOf(clinic.people.doctor.token),
+        sessionId:
+          operation === END_USER_SESSION
+            ? await furnishSession(service, clinic.id, userId)
+            : jtiOf(clinic.people.doctor.token),
         refresh: clinic.people.doctor.refresh,
         // Only where it is of use: it takes as long as all the rest.
         ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),

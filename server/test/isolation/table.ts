@@ -20,7 +20,7 @@ import {
 } from './lines.ts'
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
-import { jtiOf } from './scene.ts'
+import { END_USER_SESSION, jtiOf } from './scene.ts'
 import { SELF_HEALING } from './self-healing-table.ts'
 import { WEBHOOKS } from './webhooks-table.ts'
 
@@ -228,8 +228,8 @@ export const TABLE: readonly Line[] = [
   {
     name: 'GET /api/admin/tenants/{tenant_id}',
     aim: atTenant,
-    own: admins(200),
-    foreign: admins(200, 404),
+    own: auditors(200),
+    foreign: auditors(200, 404),
   },
   {
     name: 'PUT /api/admin/tenants/{tenant_id}',
@@ -276,6 +276,12 @@ export const TABLE: readonly Line[] = [
     foreign: admins(422),
   },
   {
+    name: 'GET /api/admin/departments/{dept_id}',
+    aim: atDepartment,
+    own: auditors(200),
+    foreign: auditors(200, 404),
+  },
+  {
     name: 'PUT /api/admin/departments/{dept_id}',
     aim: (target) => ({ ...atDepartment(target), body: named() }),
     own: admins(200),
@@ -319,8 +325,8 @@ export const TABLE: readonly Line[] = [
   {
     name: 'GET /api/admin/users/{user_id}',
     aim: atUser,
-    own: admins(200),
-    foreign: admins(200, 404),
+    own: auditors(200),
+    foreign: auditors(200, 404),
   },
   {
     name: 'PUT /api/admin/users/{user_id}',
@@ -355,6 +361,24 @@ export const TABLE: readonly Line[] = [
   {
     name: 'DELETE /api/admin/users/{user_id}/totp',
     aim: atUser,
+    own: admins(204),
+    foreign: admins(204, 404),
+  },
+  {
+    name: 'GET /api/admin/users/{user_id}/sessions',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/users/{user_id}/sessions',
+    aim: atUser,
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: END_USER_SESSION,
+    aim: ({ userId, sessionId }) => ({ path: { user_id: userId, jti: sessionId } }),
     own: admins(204),
     foreign: admins(204, 404),
   },

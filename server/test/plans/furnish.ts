@@ -48,13 +48,18 @@ const ACCESS_MONTH = new Date(
 export const accessTime = (second: string) =>
   `timestamptz '${ACCESS_MONTH}' + ${second} * interval '1 second'`
 
+/** Few users are pending, blocked, unconfirmed or in a department. Half of them have a second factor. */
 const PEOPLE = `
   insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 109) n;
-  insert into users (tenant_id, email, full_name, role, password_hash, is_active)
-    select case when n <= 15000 then 1 else 2 + n % 100 end, 'u' || n || '@x.test', 'User ' || n % 4000,
-      (array['doctor', 'nurse', 'receptionist'])[1 + n % 3], '-', n % 100 > 0 from generate_series(1, 20000) n;
   insert into departments (tenant_id, name)
-    select case when n <= 4000 then 1 else 2 + n % 100 end, 'd' || n from generate_series(1, 6000) n`
+    select case when n <= 4000 then 1 else 2 + n % 100 end, 'd' || n from generate_series(1, 6000) n;
+  insert into users (tenant_id, email, full_name, role, password_hash, is_active, is_pending, department_id,
+      email_verified_at, totp_enabled_at)
+    select case when n <= 15000 then 1 else 2 + n % 100 end, 'u' || n || '@x.test', 'User ' || n % 4000,
+      (array['doctor', 'nurse', 'receptionist'])[1 + n % 3], '-', n % 100 > 0, n % 200 = 0,
+      case when n <= 15000 and n % 50 = 0 then 7 end, case when n % 97 > 0 then now() end,
+      case when n % 2 = 0 then now() end
+    from generate_series(1, 20000) n`
 
 /** All entries lie in one month, so that each scope and filter could read all of them. */
 const JOURNAL = `

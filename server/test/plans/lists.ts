@@ -70,6 +70,23 @@ const pages = lists.flatMap(([name, list, run, scopes]) =>
 
 const byId = { limit: 20, sort_by: 'id' as const, sort_order: 'asc' as const }
 
+const ANY_TENANT_INDEX = 'users_(tenant_id_id_key|_\\w+)'
+
+/** The filters that narrow the list of users, with the index that serves each. */
+const USER_FILTERS: [filter: object, index: string][] = [
+  [{ status: 'pending' }, 'users__pending'],
+  [{ status: 'blocked' }, 'users__blocked'],
+  [{ status: 'active' }, ANY_TENANT_INDEX],
+  [{ is_active: false }, 'users__blocked'],
+  [{ is_active: true }, ANY_TENANT_INDEX],
+  [{ role: 'auditor' }, 'users__by_role'],
+  [{ department_id: 7 }, 'users__by_department'],
+  [{ email_verified: false }, 'users__unverified'],
+  [{ email_verified: true }, ANY_TENANT_INDEX],
+  [{ totp_enabled: true }, 'users__with_factor'],
+  [{ totp_enabled: false }, 'users__without_factor'],
+]
+
 /** The statement of a search in the patients' tokens. */
 async function searchStatement(): Promise<Statement> {
   const asked = {
@@ -156,6 +173,32 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
         analyze tenants; analyze users`,
     })
     expect(plan).toMatch(/Index Cond: \(tenant_id = /)
+  })
+
+  describe('reads the users of a tenant along an index that starts with the tenant', () => {
+    test.each(USER_FILTERS)('filtered by %j', async (filter, index) => {
+      const asked = {
+        list: userList,
+        caller: ADMIN,
+        query: { ...byId, ...filter },
+        from: undefined,
+      }
+      const [page] = await statementsOf(LARGE_TENANT, (tx) => listUsers(tx, asked))
+      const plan = await planOf(at(), LARGE_TENANT, page as Statement, {
+        mode: 'force_custom_plan',
+      })
+      expect(plan).toMatch(new RegExp(`Index (Only )?Scan using ${index} on users`))
+      expect(plan).toMatch(/Index Cond: \(\(?tenant_id = /)
+      expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan/)
+    })
+  })
+
+  test('sends one statement for the first rows of departments, with their heads and members', async () => {
+    const asked = { list: departmentList, caller: ADMIN, query: byId, from: undefined }
+    const sent = await statementsOf(LARGE_TENANT, (tx) => listDepartments(tx, asked))
+    expect(sent).toHaveLength(1)
+    const plan = await planOf(at(), LARGE_TENANT, sent[0] as Statement)
+    expect(plan).toMatch(/Index Only Scan using users__by_department/)
   })
 
   test('reads the blocked users of all tenants along their own index', async () => {

@@ -53,6 +53,11 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   logout: ['users', own('POST', '/api/auth/logout', {})],
   unblockUser: ['users', behind(onVictim('POST', '/block'), () => onVictim('POST', '/unblock'))],
   removeUserTotp: ['users', onVictim('DELETE', '/totp')],
+  endUserSessions: ['users', onVictim('DELETE', '/sessions')],
+  endUserSession: [
+    'users',
+    (scene) => onVictim('DELETE', `/sessions/${jtiOf(scene.victim.token)}`)(scene),
+  ],
   changeOwnPassword: [
     'users',
     own('PUT', '/api/users/me/password', {

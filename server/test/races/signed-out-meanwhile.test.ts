@@ -1,7 +1,7 @@
 /** A command that waits for its record while its caller is signed out: it comes to nothing, and is answered 401. */
 import { beforeAll, expect, test } from 'vitest'
 import { alignClock, enable, offered } from '../second-factor/enrol.ts'
-import { fresh, newColleague, newPerson } from '../sessions/users.ts'
+import { fresh, jtiOf, newColleague, newPerson } from '../sessions/users.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -75,6 +75,11 @@ const COMMANDS: Record<string, [wait: Wait, command: (scene: Scene) => Command]>
   changeUserRole: [onColleague, ofColleague('PUT', '/role', { role: 'nurse' })],
   resetUserPassword: [onColleague, ofColleague('PUT', '/password', { password: 'late-Horse-81' })],
   removeUserTotp: [onColleague, ofColleague('DELETE', '/totp')],
+  endUserSessions: [onColleague, ofColleague('DELETE', '/sessions')],
+  endUserSession: [
+    onColleague,
+    (scene) => ofColleague('DELETE', `/sessions/${jtiOf(scene.colleague.token)}`)(scene),
+  ],
   changeOwnPassword: [
     onSelf,
     () => [

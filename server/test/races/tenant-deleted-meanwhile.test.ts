@@ -1,6 +1,6 @@
 /** A command on a record whose tenant is deleted while it waits: there is no such record, and nothing was done. */
 import { beforeAll, expect, test } from 'vitest'
-import { fresh } from '../sessions/users.ts'
+import { fresh, jtiOf } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { whileWaiting } from './race.ts'
@@ -53,6 +53,14 @@ const CASES: Record<string, Case> = {
   changeUserRole: onNurse('PUT', '/role', { role: 'doctor' }),
   resetUserPassword: onNurse('PUT', '/password', { password: 'late-Horse-81' }),
   removeUserTotp: onNurse('DELETE', '/totp'),
+  endUserSessions: onNurse('DELETE', '/sessions'),
+  endUserSession: {
+    row: ({ people }) => ['users', people.nurse.id],
+    command: ({ people: { nurse } }) => [
+      'DELETE',
+      `/api/admin/users/${nurse.id}/sessions/${jtiOf(nurse.token)}`,
+    ],
+  },
 }
 
 function onNurse(method: string, path: string, body?: object): Case {

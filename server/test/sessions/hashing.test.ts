@@ -215,6 +215,7 @@ describe('an administrator', () => {
         welcome: async () => undefined,
         invite: async () => undefined,
         addressChanged: async () => undefined,
+        tellApplicant: async () => undefined,
       },
       leaves: async () => undefined,
       requireSignedIn: async () => undefined,

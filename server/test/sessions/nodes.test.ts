@@ -42,6 +42,14 @@ const ENDINGS: [string, (person: Person) => Promise<Answer>][] = [
         body: { current_password: password, new_password: 'quite-Another-3' },
       }),
   ],
+  [
+    'an administrator ends the session',
+    ({ id, token }) => admin('DELETE', `/api/admin/users/${id}/sessions/${jtiOf(token)}`),
+  ],
+  [
+    'an administrator ends all sessions of the user',
+    ({ id }) => admin('DELETE', `/api/admin/users/${id}/sessions`),
+  ],
   ['the user is blocked', ({ id }) => admin('POST', `/api/admin/users/${id}/block`)],
   ['the user is deleted', ({ id }) => admin('DELETE', `/api/admin/users/${id}`)],
   [

@@ -5,12 +5,17 @@ import type { Feature } from '../../platform/feature.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
 import type { Upkeep } from '../../platform/upkeep.ts'
-import { actingOn, passwordCheck } from '../users/index.ts'
+import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
 import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
-import { noticesTo, noticeToFormerAddress } from './notices/notices.service.ts'
+import {
+  noticesTo,
+  noticesToApplicants,
+  noticeToFormerAddress,
+  type TellApplicant,
+} from './notices/notices.service.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Disown, type Recovery, recoveryService } from './recovery/recovery.service.ts'
@@ -26,6 +31,8 @@ import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
 import { SESSION_TABLES } from './sessions/sessions.table.ts'
 import { requireSignedIn } from './sessions/signed-in.ts'
+import { userSessionOperations } from './sessions/user-sessions.routes.ts'
+import { userSessionsService } from './sessions/user-sessions.service.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
 import { signInOperations } from './sign-in/sign-in.routes.ts'
 import { signInService } from './sign-in/sign-in.service.ts'
@@ -86,7 +93,7 @@ export interface Auth extends Feature {
   accountMails: Pick<
     Recovery,
     'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
-  >
+  > & { tellApplicant: TellApplicant }
 }
 
 /** What other features do, handed in: they do not know each other. */
@@ -109,12 +116,14 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     access,
     rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
   })
+  const onUser = actingOn(db, requireSignedIn)
+  const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
   const tell = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({
     ...core,
     sessions,
     tell,
-    onUser: actingOn(db, requireSignedIn),
+    onUser,
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
@@ -141,10 +150,11 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
-    accountMails: recovery,
+    accountMails: { ...recovery, tellApplicant: noticesToApplicants(core) },
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
+      ...userSessionOperations(userSessions),
       ...consoleOperations(consoleSessions(sessions, signIn), welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),

@@ -1,6 +1,6 @@
 /** The mails about an account: whole as text and as HTML, whatever the names in them are. */
 import { describe, expect, test } from 'vitest'
-import { resetMail, verificationMail } from './mails.ts'
+import { approvalMail, refusalMail, resetMail, verificationMail } from './mails.ts'
 
 const URL = 'https://wardkeep.example/verify-email#token=7.abc_DEF-1'
 const LINK_MAIL = { name: 'Anna Berg', clinic: 'Clinic North', url: URL }
@@ -44,6 +44,26 @@ describe.each([
     const { html } = compose(LINK_MAIL)
     expect(html).not.toMatch(/\bsrc=|<link|<script|url\(|@import/i)
     expect(html.match(/https?:\/\//g)).toHaveLength(2)
+  })
+})
+
+describe('the mail about a registration', () => {
+  const url = 'https://wardkeep.example/console/sign-in'
+
+  test('links to the page that signs in once it is approved', () => {
+    const { subject, text, html } = approvalMail({ clinic: 'Clinic North', url })
+    expect(subject).toBe('Your registration was approved')
+    expect(text).toContain('Clinic North')
+    expect(text.split('\n')).toContain(url)
+    expect(html).toContain(`href="${url}"`)
+  })
+
+  test('has no link once it is refused', () => {
+    const { subject, text, html } = refusalMail({ clinic: 'Clinic <b>North</b>' })
+    expect(subject).toBe('Your registration was not approved')
+    expect(text).toContain('Clinic <b>North</b>')
+    expect(html).toContain('Clinic &lt;b&gt;North&lt;/b&gt;')
+    for (const part of [text, html]) expect(part).not.toContain('://')
   })
 })
 

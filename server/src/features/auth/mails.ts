@@ -47,6 +47,29 @@ export function resetMail({ name, clinic, url }: LinkMail): MailContent {
   })
 }
 
+/** Tells an applicant that they can sign in. The name is left out, because a stranger may have entered it. */
+export function approvalMail({ clinic, url }: { clinic: string; url: string }): MailContent {
+  return renderMail({
+    subject: 'Your registration was approved',
+    greeting: 'Hello,',
+    lines: [`an administrator of ${clinic} has approved your registration. You can sign in now.`],
+    link: { label: 'Sign in', url },
+    closing: 'If you have not registered there, please tell the clinic.',
+  })
+}
+
+/** Tells an applicant that there is no account. Like the approval, it leaves the name out. */
+export function refusalMail({ clinic }: { clinic: string }): MailContent {
+  return renderMail({
+    subject: 'Your registration was not approved',
+    greeting: 'Hello,',
+    lines: [
+      `an administrator of ${clinic} has not approved your registration. The account was deleted.`,
+    ],
+    closing: 'If you think that this is a mistake, please contact the clinic.',
+  })
+}
+
 /** What an owner is told; `codesLeft` are the recovery codes that are not used yet. */
 export type News =
   | { kind: 'password_changed' | 'factor_enabled' | 'factor_removed' | 'address_changed' }

@@ -10,11 +10,20 @@ export const Department = Type.Object(
     tenant_id: Id,
     name: Type.String({ examples: ['Cardiology'] }),
     head_doctor_id: Nullable(Id),
+    head_doctor_name: Nullable(Type.String({ examples: ['Dora Doctor'] })),
+    members: Type.Integer({
+      minimum: 0,
+      description: 'Users of the department, blocked and pending ones included.',
+      examples: [12],
+    }),
     created_at: Timestamp,
   },
   { $id: 'Department' },
 )
 export type Department = Static<typeof Department>
+
+/** A department's own columns, without what an answer looks up among the users. */
+export type DepartmentRow = Omit<Department, 'head_doctor_name' | 'members'>
 
 export const DepartmentPage = pageOf(Department)
 

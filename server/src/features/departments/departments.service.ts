@@ -32,6 +32,7 @@ import {
   type Department,
   type DepartmentChange,
   type DepartmentQuery,
+  type DepartmentRow,
   departmentList,
   type NewDepartment,
   type PublicDepartment,
@@ -52,6 +53,8 @@ export interface Departments {
   /** Refuses a head who is no active doctor of the department's tenant. */
   checkReferences(caller: Admin, input: DepartmentReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
+  /** @throws Problem 404 */
+  get(caller: Auditor, id: number): Promise<Department>
   /** The departments of an active tenant, for the registration form. @throws Problem 404 */
   listPublic(subdomain: string): Promise<PublicDepartment[]>
   create(caller: Admin, department: NewDepartment): Promise<Department>
@@ -103,13 +106,16 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
   }
 
   /** Locks a department, and looks again at what the lock may have waited for: who calls, and its tenant. */
-  async function locked(tx: TenantTx, caller: Admin, id: number): Promise<Department> {
+  async function locked(tx: TenantTx, caller: Admin, id: number): Promise<DepartmentRow> {
     const [found] = await Promise.all([store.lockDepartment(tx, id), requireSignedIn(tx, caller)])
     const department = orNotFound(found, 'department')
     if (department.tenant_id !== caller.tenant_id)
       orNotFound(await findTenant(tx, department.tenant_id), 'department')
     return department
   }
+
+  const show = async (tx: TenantTx, id: number) =>
+    orNotFound(await store.showDepartment(tx, id), 'department')
 
   return {
     checkReferences: (caller, { dept_id, tenant_id, head_doctor_id }, refuse) =>
@@ -130,6 +136,8 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
       const find = ofNamedTenant(asked, store.listDepartments)
       return toPage(asked, await inScope(db, scope, find, listMode(query)))
     },
+
+    get: (caller, id) => forCaller(db, caller, (tx) => show(tx, id), 'read'),
 
     async listPublic(subdomain) {
       const name = subdomain.toLowerCase()
@@ -155,9 +163,9 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
         tx.invalidate(`department:${created.id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.created', 'department', created),
-          changes: changesBetween<Department>(null, created, FIELDS),
+          changes: changesBetween<DepartmentRow>(null, created, FIELDS),
         })
-        return created
+        return show(tx, created.id)
       })
     },
 
@@ -165,14 +173,14 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
       forCaller(db, caller, async (tx) => {
         const before = await locked(tx, caller, id)
         await requireHead(tx, before.tenant_id, change.head_doctor_id)
-        if (differing(before, change).length === 0) return before
+        if (differing(before, change).length === 0) return show(tx, id)
         const after = orNotFound(await store.updateDepartment(tx, id, change), 'department')
         tx.invalidate(`department:${id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.updated', 'department', after),
-          changes: changesBetween<Department>(before, after, FIELDS),
+          changes: changesBetween<DepartmentRow>(before, after, FIELDS),
         })
-        return after
+        return show(tx, id)
       }),
 
     delete: (caller, id) =>
@@ -183,7 +191,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
         tx.invalidate(`department:${id}`, `patients:${tenant_id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),
-          changes: changesBetween<Department>(department, null, FIELDS),
+          changes: changesBetween<DepartmentRow>(department, null, FIELDS),
         })
       }),
   }

@@ -15,17 +15,29 @@ import type {
   Department,
   DepartmentChange,
   DepartmentQuery,
+  DepartmentRow,
   PublicDepartment,
 } from './departments.schema.ts'
 import './departments.table.ts'
 
 const COLUMNS = ['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'] as const
 
+/** The columns of an answer. The users are read only for the departments that the answer shows. */
+const SHOWN = [
+  ...COLUMNS,
+  sql<string | null>`(select u.full_name from users u
+    where u.tenant_id = departments.tenant_id and u.id = departments.head_doctor_id)`.as(
+    'head_doctor_name',
+  ),
+  sql<number>`(select count(*) from users u
+    where u.tenant_id = departments.tenant_id and u.department_id = departments.id)`.as('members'),
+] as const
+
 function visible(scope: Scoped) {
   return scope.db.selectFrom('departments').where(ofScope(scope, 'tenant_id'))
 }
 
-const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
+const listed = (scope: Scoped) => visible(scope).select(SHOWN)
 
 export function listDepartments(
   tx: TenantTx,
@@ -54,14 +66,19 @@ export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]>
     .execute()
 }
 
-export function findDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+/** Returns a department as an answer shows it. */
+export function showDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+  return listed(tx).where('id', '=', id).executeTakeFirst()
+}
+
+export function findDepartment(tx: TenantTx, id: number): Promise<DepartmentRow | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
 /** As `findDepartment`, and keeps others from changing it until the transaction ends; sent at once. */
-export async function lockDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+export async function lockDepartment(tx: TenantTx, id: number): Promise<DepartmentRow | undefined> {
   const department = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
-  return (await tx.sendFor<Department>(department.compile()).rows)[0]
+  return (await tx.sendFor<DepartmentRow>(department.compile()).rows)[0]
 }
 
 /** A new name has to be one of its own in the tenant, also of a department that was a double. */
@@ -70,7 +87,7 @@ const keysOf = (name: string) => ({ name_key: nameKey(name), is_folded: true, is
 export function insertDepartment(
   tx: TenantTx,
   department: { tenant_id: number; name: string; head_doctor_id?: number | null },
-): Promise<Department> {
+): Promise<DepartmentRow> {
   return tx.db
     .insertInto('departments')
     .values({ head_doctor_id: null, ...department, ...keysOf(department.name) })
@@ -95,7 +112,7 @@ export function updateDepartment(
   tx: TenantTx,
   id: number,
   change: DepartmentChange,
-): Promise<Department | undefined> {
+): Promise<DepartmentRow | undefined> {
   return tx.db
     .updateTable('departments')
     .set({ ...change, ...(change.name === undefined ? {} : keysOf(change.name)) })
@@ -109,7 +126,7 @@ export function updateDepartment(
 export async function clearHeads(
   tx: TenantTx,
   { id, tenant_id }: { id: number; tenant_id: number },
-): Promise<Department[]> {
+): Promise<DepartmentRow[]> {
   const left = await tx.db
     .updateTable('departments')
     .set({ head_doctor_id: null })
@@ -126,12 +143,15 @@ export async function clearHeads(
  * index, which takes 50 to 100 µs: within the usual limits of a statement, the server's and the driver's, a
  * department of 300,000 could never go. Returns what it deleted; undefined where its tenant has just been.
  */
-export async function deleteDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
+export async function deleteDepartment(
+  tx: TenantTx,
+  id: number,
+): Promise<DepartmentRow | undefined> {
   tx.send(sql`set local statement_timeout = '5min'`.compile(tx.db))
   const deleted = tx.db.deleteFrom('departments').where('id', '=', id)
   const statement = deleted.where(ofScope(tx, 'tenant_id')).returning(COLUMNS).compile()
   const waitMs = 5 * MINUTE + 2 * SECOND
-  return (await tx.sendFor<Department>({ ...statement, waitMs }).rows)[0]
+  return (await tx.sendFor<DepartmentRow>({ ...statement, waitMs }).rows)[0]
 }
 
 /** Destroys departments of a deleted tenant. */

@@ -3,7 +3,7 @@ import type { TenantTx } from '../../platform/db/index.ts'
 import type { Finding, Fix } from '../../platform/fix.ts'
 import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
 import { idIn } from '../../platform/subject.ts'
-import type { Department } from './departments.schema.ts'
+import type { DepartmentRow } from './departments.schema.ts'
 import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
 
@@ -61,7 +61,7 @@ export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHea
       tx.invalidate(`department:${before.id}`)
       await append(tx, SYSTEM, {
         ...journalEntry('department.updated', 'department', after),
-        changes: changesBetween<Department>(before, after, ['head_doctor_id']),
+        changes: changesBetween<DepartmentRow>(before, after, ['head_doctor_id']),
       })
       return 'repaired'
     }),

@@ -1,7 +1,7 @@
 /** Departments whose head leaves. */
 import type { TenantTx } from '../../platform/db/index.ts'
 import { type Actor, append, changesBetween, journalEntry } from '../../platform/journal/index.ts'
-import type { Department } from './departments.schema.ts'
+import type { DepartmentRow } from './departments.schema.ts'
 import { clearHeads } from './departments.store.ts'
 
 /** Leaves the departments that the user heads without a head, and tells the journal of each. */
@@ -15,7 +15,7 @@ export async function leaveHeadless(
     tx.invalidate(`department:${after.id}`)
     await append(tx, actor, {
       ...journalEntry('department.updated', 'department', after),
-      changes: changesBetween<Department>(before, after, ['head_doctor_id']),
+      changes: changesBetween<DepartmentRow>(before, after, ['head_doctor_id']),
     })
   }
 }

@@ -1,6 +1,5 @@
 /** What other features and the composition root may use of departments. */
 
-export type { Department } from './departments.schema.ts'
 export { findDepartment, insertDepartment } from './departments.store.ts'
 export { openDepartments } from './departments.ts'
 export { leaveHeadless } from './headless.ts'

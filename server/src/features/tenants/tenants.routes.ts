@@ -57,10 +57,9 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       path: '/api/admin/tenants/{tenant_id}',
       id: 'getTenant',
       summary: 'Get a tenant',
-      description: 'Returns one tenant. An administrator can get only their own.',
-
+      description: 'Returns one tenant. Administrators and auditors can get only their own.',
       tag,
-      access: admins,
+      access: auditors,
       params: TenantPath,
       success: [200, Tenant],
       refusals: ['not_found'],

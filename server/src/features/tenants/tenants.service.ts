@@ -25,7 +25,7 @@ export type EndTenantSessions = (
 export interface Tenants {
   list(caller: Auditor): Promise<Tenant[]>
   listPublic(): Promise<PublicTenant[]>
-  get(caller: Admin, id: number): Promise<Tenant>
+  get(caller: Auditor, id: number): Promise<Tenant>
   create(caller: Superadmin, tenant: NewTenant): Promise<Tenant>
   update(caller: Admin, id: number, change: TenantChange): Promise<Tenant>
   delete(caller: Superadmin, id: number): Promise<void>

@@ -16,6 +16,26 @@ export type OnUser = <T>(
   work: (tx: TenantTx, target: User, otherOperators: number) => Promise<T>,
 ) => Promise<T>
 
+/**
+ * Runs `work` on a user whom the caller may act on, in a transaction that only reads.
+ * @throws Problem 404, or 403 for an admin who asks about a superadmin
+ */
+export type ReadUser = <T>(
+  caller: Admin,
+  id: number,
+  work: (tx: TenantTx, user: User) => Promise<T>,
+) => Promise<T>
+
+export function readingUsers(db: Scopes): ReadUser {
+  return (caller, id, work) =>
+    forCaller(
+      db,
+      caller,
+      async (tx) => work(tx, requireTarget(caller, await store.findUser(tx, id))),
+      'read',
+    )
+}
+
 export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
   return (caller, id, work) =>
     forCaller(db, caller, async (tx) => {

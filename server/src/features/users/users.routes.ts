@@ -78,13 +78,14 @@ export function userOperations(users: Users): AnyOperation[] {
       handle: ({ caller, body }) => users.create(caller, body),
     }),
     operation({
-      ...ofUser,
       method: 'GET',
       path: '/api/admin/users/{user_id}',
       id: 'getUser',
       summary: 'Get a user',
       description: 'Returns one user.',
-
+      tag,
+      access: auditors,
+      params: UserPath,
       success: [200, User],
       refusals: ['not_found'],
       handle: ({ caller, path }) => users.get(caller, path.user_id),
@@ -118,7 +119,7 @@ export function userOperations(users: Users): AnyOperation[] {
       id: 'deleteUser',
       summary: 'Delete a user',
       description:
-        'Deletes the user, ends their sessions, and removes them as head of department and attending doctor.',
+        'Deletes the user, ends their sessions, and removes them as head of department and attending doctor. The owner of a pending registration is notified by mail if the address is confirmed.',
       records: ['user.deleted', 'department.updated', 'messenger.unlinked'],
       success: [204, null],
       refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
@@ -145,7 +146,8 @@ export function userOperations(users: Users): AnyOperation[] {
       path: '/api/admin/users/{user_id}/unblock',
       id: 'unblockUser',
       summary: 'Unblock a user',
-      description: 'Lets a blocked user sign in again, or approves a pending registration.',
+      description:
+        'Lets a blocked user sign in again, or approves a pending registration. An approved user is notified by mail if the address is confirmed.',
       records: ['user.unblocked'],
       success: [200, User],
       refusals: ['not_found', 'superadmin_required'],

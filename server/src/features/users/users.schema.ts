@@ -23,6 +23,7 @@ const fields = {
   role: OneOf(ROLES, { examples: ['nurse'] }),
   tenant_id: Id,
   department_id: Nullable(Id),
+  department_name: Nullable(Type.String({ examples: ['Cardiology'] })),
   can_see_all_patients: Type.Boolean(),
   is_active: Type.Boolean({ examples: [true] }),
   status: OneOf(STATUSES, { description: 'pending: registered and waiting for approval' }),
@@ -44,10 +45,7 @@ export const User = Type.Object(fields, { $id: 'User' })
 export type User = Static<typeof User>
 
 /** The profile view: what a user sees of themselves. */
-export const Profile = Type.Object(
-  { ...fields, department_name: Nullable(Type.String({ examples: ['Cardiology'] })) },
-  { $id: 'Profile' },
-)
+export const Profile = Type.Object(fields, { $id: 'Profile' })
 export type Profile = Static<typeof Profile>
 
 export const UserPage = pageOf(User)

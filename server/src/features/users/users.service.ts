@@ -29,7 +29,7 @@ import {
 } from '../../platform/db/index.ts'
 import { actorOf, differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
-import { type Department, findDepartment, leaveHeadless } from '../departments/index.ts'
+import { findDepartment, leaveHeadless } from '../departments/index.ts'
 import { findTenant, type KnownTenant, ofNamedTenant, shareTenant } from '../tenants/index.ts'
 import { actingOn, requireTarget } from './acting.ts'
 import { passwordCheck } from './own-password.ts'
@@ -82,6 +82,8 @@ export interface AccountMails {
   /** Sends the first link to a user: to choose a password where they have none, else to confirm their address. */
   welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
+  /** Tells the user of a pending account whether their registration was approved. */
+  tellApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
   /** Ends sessions and links, and notifies both addresses. */
   addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
@@ -98,7 +100,7 @@ export interface Users {
   /** Refuses a department that the user's tenant does not have, and a password too like their address. */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
-  get(caller: Admin, id: number): Promise<User>
+  get(caller: Auditor, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
   /** Sends a user another link to choose a password. @throws Problem 409 once their address is confirmed */
   invite(caller: Admin, id: number): Promise<User>
@@ -187,6 +189,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
         await leaveHeadless(tx, actorOf(caller), target)
+        if (target.status === 'pending') await accountMails.tellApplicant(tx, target, 'refused')
         orNotFound(await store.deleteUser(tx, id), 'user')
         // Nobody attends to their patients now, by the foreign key.
         tx.invalidate(`patients:${target.tenant_id}`)
@@ -208,6 +211,7 @@ export function usersService(deps: UsersDeps): Users {
         if (before.is_active) return before
         const after = orNotFound(await store.setActive(tx, id, true), 'user')
         await appendChange(tx, caller, 'user.unblocked', before, after)
+        if (before.status === 'pending') await accountMails.tellApplicant(tx, after, 'approved')
         return after
       }),
 
@@ -340,12 +344,9 @@ export async function requireDepartment(
   tx: TenantTx,
   tenantId: number,
   id?: number | null,
-): Promise<Department | undefined> {
-  if (!id) return undefined
-  const department = await findDepartment(tx, id)
-  if (department?.tenant_id !== tenantId)
-    throw invalidValue(['body', 'department_id'], NO_DEPARTMENT)
-  return department
+): Promise<void> {
+  const issue = await departmentIssue(tx, tenantId, id)
+  if (issue) throw invalidValue(['body', 'department_id'], issue)
 }
 
 const NO_DEPARTMENT = 'the tenant has no such department'

@@ -18,6 +18,10 @@ import type { User, UserChange, UserQuery } from './users.schema.ts'
 import { STANDS, STATUS } from './users.status.ts'
 import './users.table.ts'
 
+/** Read for the rows of an answer only, so it costs no join of whole lists. */
+const DEPARTMENT_NAME = sql<string | null>`(select d.name from departments d
+  where d.tenant_id = users.tenant_id and d.id = users.department_id)`.as('department_name')
+
 /** The columns of the administration view; the password's hash is never among them. */
 const COLUMNS = [
   'id',
@@ -26,6 +30,7 @@ const COLUMNS = [
   'role',
   'tenant_id',
   'department_id',
+  DEPARTMENT_NAME,
   'can_see_all_patients',
   'is_active',
   STATUS,

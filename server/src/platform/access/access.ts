@@ -21,7 +21,7 @@ export const signedIn: Access<Caller> = { name: 'signed in', roles: ROLES }
 export const admins: Access<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
 /** Superadmins alone. */
 export const superadmins: Access<Superadmin> = { name: 'superadmin', roles: ['superadmin'] }
-/** The lists: admins, and auditors of their own tenant. */
+/** Reads of the administration: admins, and auditors of their own tenant. */
 export const auditors: Access<Auditor> = {
   name: 'admin or auditor',
   roles: ['superadmin', 'admin', 'auditor'],

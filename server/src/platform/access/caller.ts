@@ -47,5 +47,5 @@ export type Member = Caller & { readonly [proven]: 'admin' | 'member' }
 /** An admin of a clinic, and no superadmin. */
 export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
 
-/** A caller who may read the administration's lists: an admin or an auditor. */
+/** A caller who may read the administration's records: an admin or an auditor. */
 export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }

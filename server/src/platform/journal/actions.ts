@@ -93,6 +93,10 @@ export const ACTIONS = {
     meaning: "A user's password was changed and their sessions ended",
     example: user({ before: {}, after: {}, by: 'administrator' }),
   },
+  'user.sessions_ended': {
+    meaning: 'An administrator ended sessions of a user',
+    example: user({ sessions: 2 }),
+  },
   'user.registered': {
     meaning: 'A user made an account of their own',
     example: user({ before: null, after: registered }, NURSE),

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import { type News, noticeMail } from '../mails.ts'
+import { approvalMail, type News, noticeMail, refusalMail } from '../mails.ts'
 import { findClinic, findRecipient } from './notices.store.ts'
 
 /**
@@ -44,5 +44,37 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
     const { email: to, clinic } = recipient
     const name = isNameTheirs ? recipient.name : null
     await mailer.send(tx, { to, ...noticeMail({ news, name, clinic, at: clock.now() }) })
+  }
+}
+
+/**
+ * Tells an applicant whether their registration was approved, in the transaction of the decision. A refusal comes
+ * before the account is deleted. Only a confirmed address gets a mail.
+ */
+export type TellApplicant = (
+  tx: TenantTx,
+  user: { id: number; tenant_id: number },
+  decision: 'approved' | 'refused',
+) => Promise<void>
+
+/** Where the console signs people in. */
+const SIGN_IN_PAGE = '/console/sign-in'
+
+export function noticesToApplicants({
+  mailer,
+  publicUrl,
+}: {
+  mailer: Mailer
+  publicUrl: string
+}): TellApplicant {
+  return async (tx, user, decision) => {
+    const recipient = await findRecipient(tx, user)
+    if (!recipient) return
+    const { email: to, clinic } = recipient
+    const mail =
+      decision === 'approved'
+        ? approvalMail({ clinic, url: `${publicUrl}${SIGN_IN_PAGE}` })
+        : refusalMail({ clinic })
+    await mailer.send(tx, { to, ...mail })
   }
 }

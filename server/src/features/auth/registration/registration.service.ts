@@ -63,7 +63,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
     return db.inTenant(tenantId, async (tx) => {
       // As it is now: it may have closed while the password was hashed.
       const tenant = requireTaking(await shareTenant(tx, tenantId))
-      const department = await requireDepartment(tx, tenant.id, department_id)
+      await requireDepartment(tx, tenant.id, department_id)
       const created = await insertUser(tx, {
         tenant_id: tenant.id,
         email,
@@ -90,7 +90,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       })
       // Without the mail the account stays unconfirmed until its owner asks for another.
       if (isMailed) await deps.recovery.sendLink(tx, created, 'verify_email', owner)
-      return { ...created, department_name: department?.name ?? null }
+      return created
     })
   }
 

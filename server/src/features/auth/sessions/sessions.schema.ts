@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
-import { Profile } from '../../users/index.ts'
+import { Profile, UserPath } from '../../users/index.ts'
 
 export const RefreshRequest = Type.Object({
   refresh_token: Type.String({ minLength: 1, maxLength: 500 }),
@@ -80,3 +80,13 @@ export type Session = Static<typeof Session>
 export const SessionPath = Type.Object({
   jti: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the session.' }),
 })
+
+export const UserSessionPath = Type.Object({
+  ...UserPath.properties,
+  ...SessionPath.properties,
+})
+
+export const EndedSessions = Type.Object(
+  { ended: Type.Integer({ minimum: 0, description: 'Sessions that were ended.', examples: [2] }) },
+  { $id: 'EndedSessions' },
+)

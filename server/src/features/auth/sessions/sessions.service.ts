@@ -164,15 +164,15 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     async list(caller) {
       const rows = await db.inTenant(
         caller.tenant_id,
-        (tx) => store.listSessions(tx, caller.user_id, isoAt(clock)),
+        (tx) =>
+          store.listSessions(
+            tx,
+            { tenantId: caller.tenant_id, userId: caller.user_id },
+            isoAt(clock),
+          ),
         'read',
       )
-      return rows.map(({ id, created_at, ...shown }) => ({
-        ...shown,
-        jti: id,
-        created_at: Math.floor(Date.parse(created_at) / SECOND),
-        current: id === caller.session_id,
-      }))
+      return rows.map((row) => sessionFor(caller, row))
     },
 
     async end(tx, which, reason) {
@@ -183,6 +183,17 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     },
   }
 }
+
+/** Returns a session as the caller sees it. */
+export const sessionFor = (
+  caller: Caller,
+  { id, created_at, ...shown }: store.ListedSession,
+): Session => ({
+  ...shown,
+  jti: id,
+  created_at: Math.floor(Date.parse(created_at) / SECOND),
+  current: id === caller.session_id,
+})
 
 /** What the tokens of a session take from its account. */
 const issuedOf = (account: Entering) => ({

@@ -216,13 +216,13 @@ export interface Which {
   except?: string
 }
 
-/** Ends live sessions. Returns the ids of those that this ended. */
+/** Ends sessions. Returns how many of those that this ended had not expired. */
 export async function endSessions(
   tx: TenantTx,
   which: Which,
   now: string,
   reason: string,
-): Promise<string[]> {
+): Promise<number> {
   let ending = tx.db
     .updateTable('sessions')
     .set({ ended_at: now, end_reason: reason })
@@ -231,8 +231,8 @@ export async function endSessions(
   if (which.userId !== undefined) ending = ending.where('user_id', '=', which.userId)
   if (which.sessionId !== undefined) ending = ending.where('id', '=', which.sessionId)
   if (which.except !== undefined) ending = ending.where('id', '<>', which.except)
-  const rows = await ending.returning('id').execute()
-  return rows.map((row) => row.id)
+  const ended = await ending.returning('expires_at').execute()
+  return ended.filter(({ expires_at }) => expires_at > now).length
 }
 
 /**
@@ -279,12 +279,25 @@ export async function isStartedAfter(tx: TenantTx, id: string, since: string): P
   return row !== undefined
 }
 
+/** A session with where it was last used from. */
+export interface ListedSession {
+  id: string
+  created_at: string
+  last_used_at: string
+  ip: string | null
+  user_agent: string | null
+}
+
 /** A user's live sessions, latest first. */
-export function listSessions(tx: TenantTx, userId: number, now: string) {
+export function listSessions(
+  tx: TenantTx,
+  { tenantId, userId }: { tenantId: number; userId: number },
+  now: string,
+): Promise<ListedSession[]> {
   return tx.db
     .selectFrom('sessions')
     .select(['id', 'created_at', 'last_used_at', 'ip', 'user_agent'])
-    .where('tenant_id', '=', tx.tenantId)
+    .where('tenant_id', '=', tenantId)
     .where('user_id', '=', userId)
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)

@@ -1,15 +1,14 @@
 /** Ending sessions: by their user, or for a reason outside. */
-import { type Clock, isoAt } from '../../../lib/clock.ts'
+import type { Clock } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Origin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Action, type Actor, actorOf, append } from '../../../platform/journal/index.ts'
 import { parseToken } from '../tokens/opaque-tokens.ts'
+import { endUserSessions, isSessionId, type UserSessionsKey } from './ending.ts'
 import { sessionEntry } from './sessions.journal.ts'
 import type { LogoutRequest } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
-
-const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
 export interface SignOut {
   /** Ends one of the caller's sessions. @throws Problem 404 */
@@ -23,20 +22,17 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
   /** Ends the caller's own sessions and journals them; returns whether there were any. */
   async function endOwn(
     tx: TenantTx,
-    which: { tenantId: number; userId: number; sessionId?: string },
+    which: UserSessionsKey,
     actor: Actor,
     action: Action,
   ): Promise<boolean> {
-    const ended = await store.endSessions(tx, which, isoAt(clock), action.slice('auth.'.length))
-    // All of them by one word: a notification holds no more than 8000 bytes.
-    if (which.sessionId) tx.invalidate(`session:${which.sessionId}`)
-    else tx.invalidate(`user:${which.userId}`)
-    if (ended.length > 0)
+    const ended = await endUserSessions(tx, clock, which, action.slice('auth.'.length))
+    if (ended > 0)
       await append(tx, actor, {
         ...sessionEntry(action, which.tenantId, which.sessionId ?? null),
-        changes: { sessions: ended.length },
+        changes: { sessions: ended },
       })
-    return ended.length > 0
+    return ended > 0
   }
 
   async function sessionOf(
@@ -54,7 +50,7 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
     async revoke(caller, sessionId) {
       const which = { tenantId: caller.tenant_id, userId: caller.user_id, sessionId }
       const ended =
-        UUID.test(sessionId) &&
+        isSessionId(sessionId) &&
         (await db.inTenant(caller.tenant_id, (tx) =>
           endOwn(tx, which, actorOf(caller), 'auth.session_revoked'),
         ))

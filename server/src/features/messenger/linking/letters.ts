@@ -1,6 +1,6 @@
 /** What the owner of an account is told by mail about its chat. */
 import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
-import { timeOf } from '../text/lines.ts'
+import { timeOf } from '../text/format.ts'
 import { shownName } from '../text/names.ts'
 import type { Chat } from './chats.ts'
 

@@ -1,5 +1,6 @@
 /** One message of all that waits for a chat: the first events as lines, the others as counts. */
-import { countOf, showCount } from './lines.ts'
+import { showCount } from './format.ts'
+import { countOf } from './lines.ts'
 
 export const MAX_LINES = 20
 /** UTF-16 code units, as the provider counts them. */

@@ -5,6 +5,7 @@
 
 import { ROLES } from '../../../lib/roles.ts'
 import type { PublicAction } from '../../../platform/journal/index.ts'
+import { numberOf, showCount, spoken, timeOf } from './format.ts'
 import { shownName } from './names.ts'
 
 /** An event as one reader is told of it. */
@@ -163,6 +164,11 @@ export const LINES: Record<ToldAction, Words> = {
     'password changed',
     'passwords changed',
     (e) => `The password of ${account(e)} was changed${by(e)}; its sessions were ended.`,
+  ),
+  'user.sessions_ended': words(
+    'sign-out by an administrator',
+    'sign-outs by an administrator',
+    (e) => `Sessions of ${account(e)} were ended${by(e)}.`,
   ),
   'user.registered': words(
     'user registered',
@@ -380,18 +386,3 @@ export function countOf(action: string, count: number): string {
   const name = known ? (count === 1 ? known.one : known.many) : `of ${spoken(action)}`
   return `${showCount(count)} ${name}`
 }
-
-export const showCount = (count: number): string => count.toLocaleString('en-US')
-
-/** Returns the minute in UTC, and says so: `21 Nov 08:30 UTC`. */
-export function timeOf(iso: string): string {
-  const time = new Date(iso)
-  const month = time.toLocaleString('en-US', { month: 'short', timeZone: 'UTC' })
-  return `${time.getUTCDate()} ${month} ${time.toISOString().slice(11, 16)} UTC`
-}
-
-/** A word of the journal without the dots and strokes that clients make links and markup of. */
-const spoken = (name: string): string => name.replaceAll(/[^a-z]+/g, ' ').trim()
-
-/** Numbers and UUIDs, and nothing else that an entry may hold as the id of its record. */
-const numberOf = (id: string | null): string => (id && /^[\da-f-]{1,36}$/.test(id) ? id : 'unknown')
