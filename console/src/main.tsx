@@ -5,6 +5,7 @@ import { App } from './app.tsx'
 import { watchLinkToken } from './pages/entry/link-token.ts'
 import './styles/tokens.css'
 import './styles/base.css'
+import './styles/controls.css'
 
 watchLinkToken()
 

@@ -34,14 +34,6 @@ const tones = {
   failed: 'failed',
 } as const
 
-const FIRST_POLL_MS = 1_000
-const MAX_POLL_MS = 5_000
-
-/** Returns how long to wait before asking for the state of a job again: 1 s at first, up to 5 s. */
-export function jobPollDelay(polls: number): number {
-  return Math.min(FIRST_POLL_MS * 1.25 ** polls, MAX_POLL_MS)
-}
-
 /** Shows the phase, the numbers and the end of a job. */
 export function JobProgress({ job, auditLink }: JobProgressProps) {
   const isOver = job.state === 'completed' || job.state === 'failed'

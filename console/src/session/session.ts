@@ -76,6 +76,12 @@ interface Token {
   expiresAt: number
 }
 
+const tokenOf = (text: string, seconds: number, now: number): Token => ({
+  text,
+  renewAt: now + Math.max(seconds - RENEW_BEFORE_SECONDS, seconds / 2) * 1000,
+  expiresAt: now + seconds * 1000,
+})
+
 /** Names a person across tenants. */
 export const personKey = (person: { tenant_id: number; user_id: number }): string =>
   `${person.tenant_id}:${person.user_id}`
@@ -118,11 +124,7 @@ export function createSession(deps: SessionDeps): Session {
       deps.reload()
       return person
     }
-    token = {
-      text: access_token,
-      renewAt: now() + Math.max(expires_in - RENEW_BEFORE_SECONDS, expires_in / 2) * 1000,
-      expiresAt: now() + expires_in * 1000,
-    }
+    token = tokenOf(access_token, expires_in, now())
     change({ status: 'signed-in', person })
     return person
   }
@@ -217,31 +219,33 @@ export function createSession(deps: SessionDeps): Session {
     },
     signIn,
     async signInAgain(password) {
-      if (!signedInWith) return false
-      try {
-        await signIn({ ...signedInWith, password })
-        return true
-      } catch (error) {
-        if (error instanceof ApiError) return false
-        throw error
-      }
+      return signedInWith !== undefined && isAccepted(signIn({ ...signedInWith, password }))
     },
     signOut,
     renew,
     async accessToken() {
       if (!token || now() < token.renewAt) return token?.text
       const { expiresAt } = token
-      try {
-        await renew()
-      } catch (error) {
+      await renew().catch((error: unknown) => {
         if (now() >= expiresAt) throw error
-      }
+      })
       return token?.text
     },
     async replaceToken(refused) {
       if (token?.text === refused) await renew()
       return token?.text === refused ? undefined : token?.text
     },
+  }
+}
+
+/** Returns false when the service refuses it. */
+async function isAccepted(work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
   }
 }
 

@@ -8,8 +8,10 @@ import {
 } from '@tanstack/react-router'
 import { session } from '../session/index.ts'
 import { addressOf, CLINIC_PREFIX, readClinicId } from './clinic.ts'
-import { guarded, NotFound, ToFirstPage } from './page-frame.tsx'
 import { type ConsolePage, pages } from './pages.ts'
+
+/** Loads what frames the pages, which the sign-in page does not need. */
+const frame = () => import('./page-frame.tsx')
 
 /**
  * Creates the routes of the signed-in console.
@@ -20,7 +22,7 @@ export function signedInRoutes<Parent extends AnyRoute>(parent: Parent) {
     getParentRoute: () => parent,
     id: 'frame',
     component: lazyRouteComponent(() => import('./shell.tsx'), 'Shell'),
-    notFoundComponent: NotFound,
+    notFoundComponent: lazyRouteComponent(frame, 'NotFound'),
   })
   const clinic = createRoute({
     getParentRoute: () => shell,
@@ -48,7 +50,8 @@ export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
 /** Adds a start page that leads to the first page of the person, unless there is a page for all. */
 function withStart(list: readonly ConsolePage[]): readonly ConsolePage[] {
   if (list.some(({ path }) => path === '/')) return list
-  const start = { title: '', path: '/', load: async () => ({ Page: ToFirstPage }), roles: [] }
+  const load = async () => ({ Page: (await frame()).ToFirstPage })
+  const start = { title: '', path: '/', load, roles: [] }
   return [start, ...list]
 }
 
@@ -57,7 +60,10 @@ function pageRoute<Parent extends AnyRoute>(
   page: ConsolePage,
   beforeLoad?: (location: ParsedLocation) => void,
 ) {
-  const load = async () => ({ Page: guarded(page, (await page.load()).Page) })
+  const load = async () => {
+    const [{ guarded }, { Page }] = await Promise.all([frame(), page.load()])
+    return { Page: guarded(page, Page) }
+  }
   return createRoute({
     getParentRoute: () => parent,
     path: page.path,

@@ -1,6 +1,7 @@
 /** Who gets what: every operation, for every role, on their own tenant and on another (decisions §2). */
 import { PASSWORD } from '../support/clinics.ts'
 import { BACKUPS } from './backups-table.ts'
+import { ENTRY } from './entry-table.ts'
 import {
   admins,
   atDepartment,
@@ -14,9 +15,7 @@ import {
   nothing,
   ofTenant,
   operators,
-  registration,
   signedIn,
-  unknownAccount,
 } from './lines.ts'
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
@@ -35,78 +34,7 @@ export const TABLE: readonly Line[] = [
   { name: 'GET /readyz', aim: nothing, own: everyone(200) },
   { name: 'GET /openapi.json', aim: nothing, own: everyone(200) },
   { name: 'GET /.well-known/jwks.json', aim: nothing, own: everyone(200) },
-  { name: 'GET /api/auth/capabilities', aim: nothing, own: everyone(200) },
-  { name: 'GET /api/auth/tenants', aim: nothing, own: everyone(200) },
-  {
-    name: 'GET /api/auth/departments',
-    aim: ({ subdomain }) => ({ query: { subdomain } }),
-    own: everyone(200),
-  },
-  {
-    name: 'POST /api/auth/login',
-    aim: () => ({ body: { ...unknownAccount(), password: 'wrong' } }),
-    own: everyone(401),
-  },
-  {
-    name: 'POST /api/console/session',
-    aim: () => ({ body: { ...unknownAccount(), password: 'wrong' } }),
-    own: everyone(401),
-  },
-  {
-    name: 'POST /api/console/session/refresh',
-    aim: () => ({ body: {} }),
-    own: everyone(204),
-  },
-  {
-    name: 'DELETE /api/console/session',
-    aim: () => ({ body: {} }),
-    own: everyone(204),
-  },
-  { name: 'GET /api/console/welcome', aim: nothing, own: everyone(200) },
-  {
-    name: 'POST /api/auth/refresh',
-    aim: () => ({ body: { refresh_token: 'none' } }),
-    own: everyone(401),
-  },
-  { name: 'POST /api/auth/register', aim: () => registration({}), own: everyone(201) },
-  {
-    name: 'POST /api/auth/register',
-    what: 'into a department',
-    aim: ({ departmentId }) => registration({ department_id: departmentId }),
-    own: everyone(201),
-    foreign: everyone(422),
-  },
-  {
-    name: 'POST /api/auth/register',
-    what: 'as an administrator',
-    aim: () => registration({ role: 'admin' }),
-    own: everyone(403),
-  },
-  {
-    name: 'POST /api/auth/resend-verification',
-    aim: () => ({ body: unknownAccount() }),
-    own: everyone(202),
-  },
-  {
-    name: 'POST /api/auth/verify-email',
-    aim: ({ tenantId }) => ({ query: { token: `${tenantId}.${'A'.repeat(43)}` } }),
-    own: everyone(400),
-    foreign: everyone(400),
-  },
-  {
-    name: 'POST /api/auth/request-reset',
-    aim: () => ({ body: unknownAccount() }),
-    own: everyone(202),
-  },
-  {
-    name: 'POST /api/auth/reset-password',
-    aim: ({ tenantId }) => ({
-      body: { token: `${tenantId}.${'A'.repeat(43)}`, new_password: 'a-Fine-Secret-3' },
-    }),
-    own: everyone(400),
-    foreign: everyone(400),
-  },
-
+  ...ENTRY,
   { name: 'GET /api/auth/me', aim: nothing, own: signedIn(200) },
   { name: 'GET /api/users/me', aim: nothing, own: signedIn(200) },
   { name: 'GET /api/auth/sessions', aim: nothing, own: signedIn(200) },

@@ -106,16 +106,8 @@ export interface Handed {
 export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   const { db, signInDb, changes, clock, mailer, config } = core
   const keys = await openSigningKeys(signInDb, changes, core.sealer, clock, core.log)
-  const access = accessTokens(keys, clock, core.publicUrl)
   const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
-  const sessions = sessionsService({
-    db: signInDb,
-    clock,
-    states: sessionStates(signInDb, changes),
-    logins: lastLogins(signInDb),
-    access,
-    rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
-  })
+  const sessions = openSessions(core, keys)
   const onUser = actingOn(db, requireSignedIn)
   const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
   const tell = noticesTo({ mailer, clock })
@@ -166,6 +158,20 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
     fixes: [expiredFix(core.db)],
     capabilities: capabilitiesOf(mailer),
   }
+}
+
+function openSessions(
+  { signInDb: db, changes, clock, config, publicUrl }: Core,
+  keys: SigningKeys,
+) {
+  return sessionsService({
+    db,
+    clock,
+    states: sessionStates(db, changes),
+    logins: lastLogins(db),
+    access: accessTokens(keys, clock, publicUrl),
+    rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
+  })
 }
 
 const capabilitiesOf = ({ isConfigured }: Mailer) => ({

@@ -2,8 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
-import type { Role } from '../../../lib/roles.ts'
-import type { Origin, Restriction } from '../../../platform/access/index.ts'
+import type { Origin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
 import { type RateLimiter, tooMany } from '../../../platform/throttle/index.ts'
@@ -12,9 +11,15 @@ import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
+import {
+  type ForConsole,
+  type IssuedSession,
+  type IssuedTokens,
+  issuedTokens,
+} from './issued-tokens.ts'
 import type { SessionStates } from './session-states.ts'
 import { sessionEntry } from './sessions.journal.ts'
-import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
+import type { TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
 /** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
@@ -27,18 +32,6 @@ export const CONSOLE_ROTATION_MS = MINUTE
 /** Of so many sessions at once it is known that they were rotated too often. */
 const MAX_EARLY = 10_000
 
-/** A session whose tokens are to be returned. */
-export interface IssuedSession {
-  sessionId: string
-  refresh: OpaqueToken
-  user: { id: number; tenant_id: number; role: Role; full_name: string }
-  isDemo: boolean
-  isConsole: boolean
-  /** Minutes after which an unused session of the console ends. */
-  idleMinutes: number
-  restriction: Restriction | null
-}
-
 export interface RenewalDeps {
   db: Scopes
   clock: Clock
@@ -48,10 +41,7 @@ export interface RenewalDeps {
   rotations: RateLimiter
 }
 
-export interface Renewal {
-  tokens(issued: IssuedSession): TokenResponse
-  /** Returns the tokens for the console, and the refresh token for its cookie. */
-  consoleTokens(issued: IssuedSession): ForConsole
+export interface Renewal extends IssuedTokens {
   /**
    * @throws Problem 401; a token spent long ago also ends its session; 429 where the session was rotated
    *   too often; 503 while the clinic is restored
@@ -64,13 +54,8 @@ export interface Renewal {
   refreshConsole(text: string, origin: Origin): Promise<ForConsole>
 }
 
-/** Tokens for a page of the console, and the refresh token for its cookie. */
-export interface ForConsole {
-  tokens: ConsoleTokens
-  refresh: string
-}
-
 export function renewing({ db, clock, states, access, rotations }: RenewalDeps): Renewal {
+  const issued = issuedTokens(access)
   /** The hashes of tokens that are good only later, each with when. */
   const early = new LRUCache<string, number>({ max: MAX_EARLY })
   const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
@@ -88,33 +73,6 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     const waitMs = (early.get(keyOf(shown)) ?? 0) - clock.now()
     if (waitMs > 0) throw tooMany(waitMs)
   }
-
-  function accessOf({ sessionId, user, isDemo, isConsole, restriction }: IssuedSession) {
-    const { id: userId, tenant_id: tenantId, role, full_name } = user
-    const { token, seconds } = access.sign({ userId, tenantId, role, jti: sessionId, isConsole })
-    return {
-      access_token: token,
-      token_type: 'bearer',
-      expires_in: seconds,
-      tenant_id: tenantId,
-      role,
-      user_id: userId,
-      full_name,
-      demo_mode: isDemo,
-      enrolment_required: restriction === 'enrolment',
-      password_change_required: restriction === 'password',
-    } as const
-  }
-
-  const tokens = (issued: IssuedSession): TokenResponse => ({
-    ...accessOf(issued),
-    refresh_token: issued.refresh.text,
-  })
-
-  const consoleTokens = (issued: IssuedSession): ForConsole => ({
-    tokens: { ...accessOf(issued), idle_minutes: issued.idleMinutes },
-    refresh: issued.refresh.text,
-  })
 
   /** Returns a session that goes on, with its user as they are now. */
   async function continued(
@@ -227,10 +185,10 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   }
 
   return {
-    tokens,
-    consoleTokens,
-    refresh: async (text, origin) => tokens(await rotate(await requireUsable(text), origin, null)),
+    ...issued,
+    refresh: async (text, origin) =>
+      issued.tokens(await rotate(await requireUsable(text), origin, null)),
     refreshConsole: async (text, origin) =>
-      consoleTokens(await continueConsole(await requireUsable(text), origin)),
+      issued.consoleTokens(await continueConsole(await requireUsable(text), origin)),
   }
 }

@@ -14,7 +14,7 @@ import { findAskedTenantId } from '../../tenants/index.ts'
 import { recordSignIn } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
-import type { IssuedSession } from '../sessions/renewal.ts'
+import type { IssuedSession } from '../sessions/issued-tokens.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
 import type { TokenResponse } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
@@ -118,20 +118,6 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
-  /**
-   * The first account whose password it is. Every place costs a hash, also after a match and where
-   * there is no account, so that the time tells nothing.
-   */
-  async function match({ guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>) {
-    let matched: WithPassword<NonNullable<Guess['places'][number]>> | undefined
-    for (const place of guess.places) {
-      const stored = place?.password_hash ?? null
-      const isRight = await passwords.verify(stored, credentials.password, guess.party)
-      if (isRight && place && stored) matched ??= { ...place, password_hash: stored }
-    }
-    return matched
-  }
-
   /** A hash at today's cost; without a turn for it the next sign-in makes it. */
   async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
@@ -175,7 +161,7 @@ export function signInService(deps: SignInDeps): SignIn {
 
   async function attempt(trying: Attempt): Promise<IssuedSession> {
     const { credentials, asked, guess } = trying
-    const account = await match(trying)
+    const account = await match(passwords, trying)
     if (!account) return refuse('invalid_credentials', trying, accountsOf(guess))
     const denied = denialReason(account, deps.needsVerifiedEmail)
     if (denied) return refuse(denied, trying, [account])
@@ -203,7 +189,7 @@ export function signInService(deps: SignInDeps): SignIn {
       return guesses.make(
         asked,
         (guess) => attempt({ credentials, origin, asked, guess, isConsole }),
-        (guess) => match({ credentials, guess }),
+        (guess) => match(passwords, { credentials, guess }),
       )
     }
   }
@@ -213,6 +199,23 @@ export function signInService(deps: SignInDeps): SignIn {
     login: async (...call) => sessions.tokens(await toApi(...call)),
     loginToConsole: signIn(true),
   }
+}
+
+/**
+ * Returns the first account whose password it is. Every place costs a hash, also after a match and where there is no
+ * account, so that the time tells nothing.
+ */
+async function match(
+  passwords: Passwords,
+  { guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>,
+) {
+  let matched: WithPassword<NonNullable<Guess['places'][number]>> | undefined
+  for (const place of guess.places) {
+    const stored = place?.password_hash ?? null
+    const isRight = await passwords.verify(stored, credentials.password, guess.party)
+    if (isRight && place && stored) matched ??= { ...place, password_hash: stored }
+  }
+  return matched
 }
 
 /** Writes the journal's entry of a refusal for each of the accounts; one where there is none. */

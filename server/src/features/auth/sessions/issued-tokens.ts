@@ -1,0 +1,58 @@
+/** The tokens of a session as the API and the console get them. */
+import type { Role } from '../../../lib/roles.ts'
+import type { Restriction } from '../../../platform/access/index.ts'
+import type { AccessTokens } from '../tokens/access-tokens.ts'
+import type { OpaqueToken } from '../tokens/opaque-tokens.ts'
+import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
+
+/** A session whose tokens are to be returned. */
+export interface IssuedSession {
+  sessionId: string
+  refresh: OpaqueToken
+  user: { id: number; tenant_id: number; role: Role; full_name: string }
+  isDemo: boolean
+  isConsole: boolean
+  /** Minutes after which an unused session of the console ends. */
+  idleMinutes: number
+  restriction: Restriction | null
+}
+
+/** Tokens for a page of the console, and the refresh token for its cookie. */
+export interface ForConsole {
+  tokens: ConsoleTokens
+  refresh: string
+}
+
+export interface IssuedTokens {
+  tokens(issued: IssuedSession): TokenResponse
+  /** Returns the tokens for the console, and the refresh token for its cookie. */
+  consoleTokens(issued: IssuedSession): ForConsole
+}
+
+/** Returns the functions that make the tokens of sessions. */
+export function issuedTokens(access: AccessTokens): IssuedTokens {
+  function accessOf({ sessionId, user, isDemo, isConsole, restriction }: IssuedSession) {
+    const { id: userId, tenant_id: tenantId, role, full_name } = user
+    const { token, seconds } = access.sign({ userId, tenantId, role, jti: sessionId, isConsole })
+    return {
+      access_token: token,
+      token_type: 'bearer',
+      expires_in: seconds,
+      tenant_id: tenantId,
+      role,
+      user_id: userId,
+      full_name,
+      demo_mode: isDemo,
+      enrolment_required: restriction === 'enrolment',
+      password_change_required: restriction === 'password',
+    } as const
+  }
+
+  return {
+    tokens: (issued) => ({ ...accessOf(issued), refresh_token: issued.refresh.text }),
+    consoleTokens: (issued) => ({
+      tokens: { ...accessOf(issued), idle_minutes: issued.idleMinutes },
+      refresh: issued.refresh.text,
+    }),
+  }
+}
