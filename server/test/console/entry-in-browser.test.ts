@@ -1,6 +1,7 @@
 /** The pages of the console that need no session, at the root and below a proxy's prefix. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Config } from '../../src/config/config.ts'
 import {
   askForLink,
   login,
@@ -26,27 +27,40 @@ import { openService, type Service } from '../support/service.ts'
 
 const NEW_PASSWORD = 'chosen-Horse-61'
 
-let service: Service
-let token: string
-let subdomain: string
+interface Scene {
+  service: Service
+  token: string
+  subdomain: string
+  base: string
+}
+
 let browser: Browser
-const bases: Record<string, string> = {}
+const scenes: Record<string, Scene> = {}
+
+async function openScene(
+  config: Partial<Config>,
+  listen: (service: Service) => Promise<string>,
+): Promise<Scene> {
+  const service = await openService({
+    background: ['jobs'],
+    config: { ...PROXIED, ...config },
+    consoleFolder: await builtConsole(),
+  })
+  const { token } = await superadmin(service)
+  const { subdomain } = await newTenant(service, token, { registration: 'open' })
+  return { service, token, subdomain, base: await listen(service) }
+}
 
 beforeAll(async () => {
   if (!CHROMIUM) return
-  service = await openService({
-    background: ['jobs'],
-    config: PROXIED,
-    consoleFolder: await builtConsole(),
-  })
-  token = (await superadmin(service)).token
-  subdomain = (await newTenant(service, token, { registration: 'open' })).subdomain
-  bases.root = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
-  bases.prefix = await openPrefixProxy(service)
+  scenes.root = await openScene({}, ({ app }) => app.server.listen({ host: '127.0.0.1', port: 0 }))
+  scenes.prefix = await openScene({ PUBLIC_URL: 'http://wardkeep.test/app' }, openPrefixProxy)
   browser = await launchBrowser()
 })
 
-async function newPage(base = String(bases.root), ...expected: number[]): Promise<Page> {
+const sceneAt = (at: string) => scenes[at] as Scene
+
+async function newPage(base: string, ...expected: number[]): Promise<Page> {
   const person = await openPerson(browser, base)
   person.expectStatus(...expected)
   return person.newTab()
@@ -56,55 +70,56 @@ const heading = (page: Page, name: string) =>
   page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
 
 const choosePassword = async (page: Page, password: string) => {
-  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByLabel('New password').fill(password)
   await page.getByRole('button', { name: 'Set the password' }).click()
 }
 
 /** Makes a user with a password that has to be changed. */
-async function newUser(more: object = {}) {
+async function newUser({ service, token, subdomain }: Scene) {
   const email = `${fresh('made')}@${subdomain}.test`
   const { body } = await service.call('GET', '/api/admin/tenants', { token })
   const { id } = body.find((tenant: { subdomain: string }) => tenant.subdomain === subdomain)
   const made = await service.call('POST', '/api/admin/users', {
     token,
-    body: { email, full_name: 'Ines Nováková', role: 'nurse', tenant_id: id, ...more },
+    body: { email, full_name: 'Ines Nováková', role: 'nurse', tenant_id: id },
   })
   expect(made.status).toBe(201)
   return email
 }
 
 describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('at the %s', (at) => {
-  const base = () => String(bases[at])
-
   it('sets a new password with the link of a mail, which leaves the address', async () => {
+    const { service, subdomain, base } = sceneAt(at)
     const { email } = await registerConfirmed(service, subdomain)
     await askForLink(service, 'request-reset', email, subdomain)
     const link = await mailedToken(service, email, 'reset-password')
-    const page = await newPage(base())
+    const page = await newPage(base)
     // The old address: earlier mails have it.
-    await page.goto(`${base()}/reset-password#token=${encodeURIComponent(link)}`)
-    await page.waitForURL(`${base()}/console/reset-password`)
+    await page.goto(`${base}/reset-password#token=${encodeURIComponent(link)}`)
+    await page.waitForURL(`${base}/console/reset-password`)
     await choosePassword(page, NEW_PASSWORD)
     await heading(page, 'Your password was changed')
     expect((await login(service, email, subdomain, NEW_PASSWORD)).status).toBe(200)
   })
 
   it('confirms an address with the link of a mail and the password', async () => {
+    const { service, subdomain, base } = sceneAt(at)
     const { email } = await register(service, subdomain)
     const link = await mailedToken(service, email, 'verify-email')
-    const page = await newPage(base())
-    await page.goto(`${base()}/console/verify-email#token=${encodeURIComponent(link)}`)
+    const page = await newPage(base)
+    await page.goto(`${base}/console/verify-email#token=${encodeURIComponent(link)}`)
     await page.getByLabel('Password of the account').fill(PASSWORD)
     await page.getByRole('button', { name: 'Confirm the address' }).click()
     await heading(page, 'Your e-mail address is confirmed')
   })
 
   it('signs in, and shows the page of a deep link after a reload', async () => {
+    const { service, subdomain, base } = sceneAt(at)
     const { email } = await registerConfirmed(service, subdomain)
-    const page = await newPage(base())
-    await page.goto(`${base()}/console/account`)
+    const page = await newPage(base)
+    await page.goto(`${base}/console/account`)
     await submitSignIn(page, { email, password: PASSWORD, subdomain })
-    await page.waitForURL(`${base()}/console/account`)
+    await page.waitForURL(`${base}/console/account`)
     await page.reload()
     await page.getByText(email).first().waitFor()
   })
@@ -112,10 +127,12 @@ describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('at the %s', (at) => {
 
 describe.skipIf(!CHROMIUM)('a person', () => {
   it('accepts an invitation and signs in', async () => {
-    const email = await newUser()
+    const scene = sceneAt('root')
+    const { service, token, subdomain, base } = scene
+    const email = await newUser(scene)
     const link = await mailedToken(service, email, 'invitation')
-    const page = await newPage()
-    await page.goto(`${bases.root}/console/invitation#token=${encodeURIComponent(link)}`)
+    const page = await newPage(base)
+    await page.goto(`${base}/console/invitation#token=${encodeURIComponent(link)}`)
     await choosePassword(page, NEW_PASSWORD)
     await heading(page, 'Your account is ready')
     await page.getByRole('link', { name: 'Go to the sign-in page' }).click()
@@ -124,21 +141,23 @@ describe.skipIf(!CHROMIUM)('a person', () => {
   })
 
   it('registers and hears what comes next', async () => {
-    const page = await newPage()
-    await page.goto(`${bases.root}/console/register`)
+    const { subdomain, base } = sceneAt('root')
+    const page = await newPage(base)
+    await page.goto(`${base}/console/register`)
     await page.getByLabel('Clinic').fill(subdomain)
     await page.getByLabel('Your role').selectOption('nurse')
     await page.getByLabel('Full name').fill('Zoë <b>Bold</b> \u202e')
     const email = `${fresh('zoe')}@${subdomain}.test`
     await page.getByLabel('E-mail').fill(email)
-    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Request the account' }).click()
     await page.getByText(`Open the link in the mail to ${email}`).waitFor()
   })
 
   it('is told each fault of a form beside its field, by keyboard alone', async () => {
-    const page = await newPage(bases.root, 422)
-    await page.goto(`${bases.root}/console/register`)
+    const { base } = sceneAt('root')
+    const page = await newPage(base, 422)
+    await page.goto(`${base}/console/register`)
     await page.getByLabel('Clinic').focus()
     await page.keyboard.press('Enter')
     const faults = page.getByRole('alert').getByRole('link')
@@ -151,6 +170,7 @@ describe.skipIf(!CHROMIUM)('a person', () => {
   })
 
   it('replaces a password that somebody else set, and sets up a demanded second factor', async () => {
+    const { service, token, base } = sceneAt('root')
     const demanding = await newTenant(service, token, { require_totp: ['nurse'] })
     const whom = { subdomain: demanding.subdomain, password: PASSWORD }
     const email = `${fresh('made')}@${demanding.subdomain}.test`
@@ -161,8 +181,8 @@ describe.skipIf(!CHROMIUM)('a person', () => {
         ...{ tenant_id: demanding.id, must_change_password: true },
       },
     })
-    const page = await newPage(bases.root, 401)
-    await page.goto(`${bases.root}/console/sign-in`)
+    const page = await newPage(base, 401)
+    await page.goto(`${base}/console/sign-in`)
     await submitSignIn(page, { ...whom, email })
     await heading(page, 'Choose your own password')
     await page.getByLabel('Current password').fill(PASSWORD)
@@ -197,14 +217,15 @@ describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ th
   }
 
   it('every page is accessible and fits the window', async () => {
-    const person = await openPerson(browser, String(bases.root), {
+    const { base } = sceneAt('root')
+    const person = await openPerson(browser, base, {
       colorScheme: theme,
       viewport: { width, height: 800 },
     })
     const page = await person.newTab()
     for (const [name, path] of Object.entries(PAGES)) {
       await page.goto('about:blank')
-      await page.goto(`${bases.root}/console/${path}`)
+      await page.goto(`${base}/console/${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
       await inspectPage(page, `${name}-${theme}-${width}`)
     }
