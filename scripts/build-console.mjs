@@ -16,7 +16,7 @@ const compressible = ['.css', '.html', '.js', '.svg']
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = path.join(root, 'console/dist')
-const unfinished = path.join(root, 'console/dist-unfinished')
+const unfinished = path.join(root, `console/dist-unfinished-${process.pid}`)
 
 /** Writes `*.br` and `*.gz` beside a file, at the highest levels. */
 async function compress(file) {

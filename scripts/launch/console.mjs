@@ -56,6 +56,8 @@ export async function prepareConsole(root, { node, env, started, say }) {
         done()
         return undefined
       }
+      // Another build may have succeeded at the same time.
+      if (isConsoleBuilt(root)) return undefined
       rmSync(path.join(root, 'console/dist'), { recursive: true, force: true })
       return gistOf(output) || `The build ended with ${outcome}.`
     },

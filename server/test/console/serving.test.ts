@@ -198,5 +198,5 @@ it('answers 503 with a sentence where the console is not built, and serves the A
     expect(body).toMatch(/^The console is not built\. Run `.+`, then restart the service\.\n$/)
   }
   expect((await get('/readyz', {}, unbuilt)).statusCode).toBe(200)
-  expect(unbuilt.logged).toContainEqual(['info', expect.anything(), 'console not built'])
+  expect(unbuilt.logged).toContainEqual(['warn', expect.anything(), 'console not built'])
 })

@@ -96,8 +96,7 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     await Promise.all(tabs.map((tab) => tab.close()))
     service.clock.advance(2 * MINUTE)
     for (let reload = 0; reload < RELOADS; reload += 1) {
-      await page.evaluate('location.reload()')
-      await page.waitForLoadState('domcontentloaded')
+      await page.reload({ waitUntil: 'commit' })
     }
     await page.goto('/console')
     await signedIn(page)
@@ -210,7 +209,7 @@ describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
         : route.continue(),
     )
     await page.reload()
-    await page.getByText('Wardkeep does not respond right now.').first().waitFor()
+    await page.getByText(/Wardkeep does not respond right now|is being restored/).first().waitFor()
     isAway = false
     await signedIn(page)
   })

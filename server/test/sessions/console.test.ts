@@ -96,7 +96,8 @@ describe('a refresh', () => {
     browser.use('__Host-wardkeep=nonsense')
     const answer = await browser.refresh()
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
-    expect(answer.headers['set-cookie']).toMatch(/^__Host-wardkeep=; .*Max-Age=0$/)
+    // Clearing it could clear the cookie of a sign-in in another tab.
+    expect(answer.headers['set-cookie']).toBeUndefined()
   })
 
   test('does not rotate the token within a minute, and writes no entry', async () => {
@@ -161,6 +162,9 @@ describe('a refresh', () => {
     await browser.signIn()
     const [, token = ''] = String(browser.cookie()).split('=')
     expect((await refresh(service, token)).status).toBe(401)
+    service.clock.advance(2 * MINUTE)
+    expect((await browser.refresh()).status).toBe(200)
+    service.clock.advance(2 * MINUTE)
     expect((await browser.refresh()).status).toBe(200)
     const other = openBrowser()
     other.use(`__Host-wardkeep=${person.refresh}`)

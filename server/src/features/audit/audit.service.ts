@@ -15,7 +15,7 @@ import * as store from './audit.store.ts'
 import type { ParsedFilters } from './filters.ts'
 import { addNames } from './names.store.ts'
 
-/** What a query means beyond its fields: its filters, and where its page begins. */
+/** The parsed filters of a query, and where its page begins. */
 interface ParsedQuery {
   filters: ParsedFilters
   from: Cursor | undefined

@@ -147,7 +147,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
       ...userSessionOperations(userSessions),
-      ...consoleOperations(consoleSessions(sessions, signIn), welcome),
+      ...consoleOperations(consoleSessions(sessions, signIn, core.log), welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),

@@ -102,6 +102,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
   /** Whether it changes nothing though it is no GET: it then counts towards no limit of those who write. */
   isRead?: boolean
+  /** Whether it counts towards the limits of those who write though it is a GET, because each call is an entry for good. */
+  countsAsWrite?: boolean
   /** Whether it ends somebody's access: it then counts by session, not towards the changes of user and tenant. */
   endsAccess?: boolean
   /** Whether it reads a list: of these a caller has few under way at once. */

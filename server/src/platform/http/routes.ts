@@ -148,7 +148,7 @@ function guard(
   refuseStrangers(op, request)
   if (op.browserSession) requireSameOrigin(request, guards.publicUrl)
   const authorized = authorize(op, guards, request)
-  if (op.method === 'GET' || op.isRead) return authorized
+  if ((op.method === 'GET' && !op.countsAsWrite) || op.isRead) return authorized
   const count = () => countWrite(op, guards, request, reply)
   return authorized === undefined ? count() : authorized.then(count)
 }

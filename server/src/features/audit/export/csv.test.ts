@@ -34,6 +34,8 @@ describe('a line of CSV', () => {
     ['x;=1', '"x;\'=1"'],
     ['x; +1', '"x; \'+1"'],
     ['x\t@1', '"x\t\'@1"'],
+    ['x;"=1;y', '"x;""\'=1;y"'],
+    ['x\n=1', '"x\n\'=1"'],
   ])('makes %j harmless', (value, cell) => {
     expect(csvLine([value])).toBe(`${cell}\r\n`)
   })

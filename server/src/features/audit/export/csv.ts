@@ -2,8 +2,11 @@
 
 /** Characters that make a spreadsheet read a cell as a formula, with their full-width forms. */
 const STARTS_FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
-/** A spreadsheet that separates cells by semicolon or tab would start a cell here. */
-const STARTS_INNER_FORMULA = /([;\t] *)(?=[=+\-@＝＋－＠])/g
+/**
+ * A spreadsheet that separates cells by semicolon or tab would start a cell here. It sees other quotes than RFC 4180 means,
+ * so a quote or a line break may come in between.
+ */
+const STARTS_INNER_FORMULA = /([;\t\r\n][\s"']*)(?=[=+\-@＝＋－＠])/g
 
 /** Returns one line of CSV, its line break included. Objects are written as JSON, null as an empty cell. */
 export function csvLine(values: readonly unknown[]): string {

@@ -35,7 +35,7 @@ interface ExportedFile {
   open(): AsyncGenerator<Buffer, void, undefined>
 }
 
-/** What is exported, and for whom. */
+/** The filters of an export, and its caller. */
 interface Export {
   caller: Auditor
   query: ExportQuery

@@ -4,7 +4,7 @@ import { Problem } from '../../../lib/problems.ts'
 const MAX_AT_ONCE = 2
 const RETRY_SECONDS = 10
 
-/** Takes a slot of a user. Returns how to give it back. @throws Problem 429 if the user has none left */
+/** Takes a slot of a user. Returns the function that gives it back. @throws Problem 429 if the user has none left */
 export type TakeSlot = (userId: number) => () => void
 
 /** Returns the slots of all users. */

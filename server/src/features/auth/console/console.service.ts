@@ -1,7 +1,8 @@
 /** The session of the console in a browser: signs in, continues and signs out by a cookie that no script can read. */
 
-import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import type { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import type { Credentials } from '../sign-in/sign-in.schema.ts'
@@ -29,26 +30,27 @@ export interface ConsoleSessions {
 export function consoleSessions(
   sessions: Pick<Sessions, 'consoleTokens' | 'refreshConsole' | 'signOutConsole'>,
   { loginToConsole }: Pick<SignIn, 'loginToConsole'>,
+  log: Logger,
 ): ConsoleSessions {
   return {
     async signIn(credentials, { host, origin, browser }) {
       const issued = await loginToConsole(credentials, host, origin)
-      if (browser.token) await sessions.signOutConsole(browser.token, origin)
       const { tokens, refresh } = sessions.consoleTokens(issued)
       browser.keep(refresh)
+      if (browser.token) {
+        // A code of a second factor is used up by now, so the sign-in has to succeed.
+        const ending = sessions.signOutConsole(browser.token, origin)
+        await canFail(ending, "ending the browser's previous session", log)
+      }
       return tokens
     },
 
     async refresh(browser, origin) {
       if (!browser.token) return undefined
-      try {
-        const { tokens, refresh } = await sessions.refreshConsole(browser.token, origin)
-        if (refresh !== browser.token) browser.keep(refresh)
-        return tokens
-      } catch (error) {
-        if (error instanceof Problem && error.code === 'invalid_refresh_token') browser.clear()
-        throw error
-      }
+      // A refused cookie stays: clearing it late could clear that of a newer sign-in.
+      const { tokens, refresh } = await sessions.refreshConsole(browser.token, origin)
+      if (refresh !== browser.token) browser.keep(refresh)
+      return tokens
     },
 
     async signOut(browser, origin) {

@@ -31,7 +31,7 @@ interface TokenUse extends Origin {
 }
 
 /**
- * Notes that a console session is in use. The session and the token then last for the whole idle limit again.
+ * Notes that a console session is in use. Locks the token before the session, as a rotation does. The session and the token then last for the whole idle limit again.
  * Returns false where the token is spent, or the session is over.
  */
 export async function useConsoleToken(
@@ -39,13 +39,16 @@ export async function useConsoleToken(
   { hash, now, idle_seconds, ip, user_agent }: TokenUse,
 ): Promise<boolean> {
   const used = await sql<{ id: string }>`
-    with used as (
+    with token as materialized (
+      select session_id, tenant_id, token_hash from refresh_tokens
+      where token_hash = ${hash} and tenant_id = ${tx.tenantId} and spent_at is null
+      for update
+    ), used as (
       update sessions s set last_used_at = ${now}, ip = ${ip}, user_agent = ${user_agent},
         idle_seconds = ${idle_seconds}, expires_at = least(
           ${now}::timestamptz + make_interval(secs => ${idle_seconds}), s.absolute_expires_at)
-      from refresh_tokens t
-      where t.token_hash = ${hash} and t.tenant_id = ${tx.tenantId} and t.spent_at is null
-        and s.id = t.session_id and s.tenant_id = t.tenant_id
+      from token t
+      where s.id = t.session_id and s.tenant_id = t.tenant_id
         and s.ended_at is null and s.expires_at > ${now}
       returning s.id, s.expires_at
     )

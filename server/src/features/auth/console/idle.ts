@@ -1,7 +1,17 @@
 /** The idle limit of console sessions: the tenant setting `idle_minutes` (OWASP ASVS 5.0 §7.3.1). */
 
+const MIN_IDLE_MINUTES = 2
+const MAX_IDLE_MINUTES = 60
 const DEFAULT_IDLE_MINUTES = 15
 
-/** Returns the minutes after which an unused console session ends. */
-export const idleMinutesOf = (setting: unknown): number =>
-  typeof setting === 'number' ? setting : DEFAULT_IDLE_MINUTES
+/**
+ * Returns the minutes after which an unused console session ends. A release that did not know the setting took any
+ * value.
+ */
+export function idleMinutesOf(setting: unknown): number {
+  const isValid =
+    Number.isInteger(setting) &&
+    Number(setting) >= MIN_IDLE_MINUTES &&
+    Number(setting) <= MAX_IDLE_MINUTES
+  return isValid ? Number(setting) : DEFAULT_IDLE_MINUTES
+}

@@ -1,4 +1,4 @@
-/** What the sign-in page of the console shows before anyone has signed in. */
+/** The facts that the sign-in page of the console shows. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Nullable, OneOf } from '../../../lib/shapes.ts'

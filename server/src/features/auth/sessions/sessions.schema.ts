@@ -47,7 +47,7 @@ const IdleMinutes = Type.Integer({
   examples: [15],
 })
 
-/** What the console gets of a session. Its refresh token stays in a cookie that no script can read. */
+/** The tokens of a session for the console. The refresh token stays in a cookie that no script can read. */
 export const ConsoleTokens = Type.Object(
   { ...shown, idle_minutes: IdleMinutes },
   { $id: 'ConsoleTokens' },

@@ -196,7 +196,7 @@ export const sessionFor = (
   current: id === caller.session_id,
 })
 
-/** What the tokens of a session take from its account. */
+/** The facts of an account that the tokens of its session carry. */
 const issuedOf = (account: Entering) => ({
   user: account,
   isDemo: account.is_demo,

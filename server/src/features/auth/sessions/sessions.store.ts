@@ -157,6 +157,8 @@ const rotation = statement<Rotation & EntryRow>((value) => {
       update refresh_tokens t set spent_at = ${now}, successor_salt = ${value('salt')}
       where t.token_hash = ${value('hash')} and t.tenant_id = ${value('tenant_id')}
         and t.spent_at is null and t.expires_at > ${now}
+        and exists (select from sessions s where s.id = t.session_id and s.tenant_id = t.tenant_id
+          and s.is_console = ${value('is_console')} and s.ended_at is null and s.expires_at > ${now})
       returning t.tenant_id, t.session_id
     ), used as (
       update sessions s set last_used_at = ${now}, ip = ${value('ip')},
@@ -164,7 +166,7 @@ const rotation = statement<Rotation & EntryRow>((value) => {
           ${now}::timestamptz + make_interval(secs => ${idle}), s.absolute_expires_at)
       from spent
       where s.id = spent.session_id and s.tenant_id = spent.tenant_id
-        and s.is_console = ${value('is_console')} and s.ended_at is null and s.expires_at > ${now}
+        and s.ended_at is null and s.expires_at > ${now}
       returning s.id, s.tenant_id, s.user_id, s.expires_at
     ), fresh as (
       insert into refresh_tokens (token_hash, tenant_id, session_id, issued_at, expires_at)

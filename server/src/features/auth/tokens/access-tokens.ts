@@ -35,7 +35,7 @@ interface Verified {
   kid: string
 }
 
-/** Whose token it is, and of which session. */
+/** The user and the session of a token. */
 interface Subject {
   userId: number
   tenantId: number

@@ -34,7 +34,7 @@ export async function addConsole(
 ): Promise<void> {
   const prefix = new URL(publicUrl).pathname.replace(/\/+$/, '')
   const files = await readConsole(folder, prefix)
-  if (!files) log.info({ folder }, 'console not built')
+  if (!files) log.warn({ folder }, 'console not built')
   addRedirects(app, { '/': 'console' })
   for (const url of ['/console', '/console/*'])
     app.get<{ Params: { '*'?: string } }>(url, { config: { isPage: true } }, (request, reply) => {
