@@ -3,23 +3,23 @@
  * neither storage, the address nor a global object holds it.
  */
 import type { paths } from '@wardkeep/client/api'
-import { ApiError } from '../api/problem.ts'
+import { ApiError, retryDelayOf } from '../api/problem.ts'
 import type { Channel, TabMessage } from './channel.ts'
 
 type Login = paths['/api/auth/login']['post']
 
-/** What a person signs in with. */
+/** The input of a sign-in. */
 export type Credentials = Login['requestBody']['content']['application/json']
 
 type Tokens = Login['responses']['200']['content']['application/json']
 
-/** What the service returns for a session of the console. */
+/** The service's answer for a session of the console. */
 export type SessionAnswer = Omit<Tokens, 'refresh_token'> & { idle_minutes: number }
 
 /** The signed-in person and the limits of the session. */
 export type Person = Omit<SessionAnswer, 'access_token' | 'token_type' | 'expires_in'>
 
-/** Why nobody is signed in. `none` means that nobody was. */
+/** The reason why nobody is signed in. `none` means that nobody was. */
 export type SignedOutReason =
   | 'none'
   | 'chosen'
@@ -52,32 +52,42 @@ export interface Session {
   ensure(): Promise<Person | undefined>
   signIn(credentials: Credentials): Promise<Person>
   /**
-   * Signs the same person in with a new password, which has ended every session of theirs. Returns false when they have
-   * to sign in themselves.
+   * Signs the same person in with a new password, which has ended every session of theirs. Waits for a service that is
+   * away. Returns false when they have to sign in themselves.
    */
   signInAgain(password: string): Promise<boolean>
   /** Forgets the person at once, in every tab, then ends the session at the service. */
   signOut(reason: 'chosen' | 'idle' | 'password-changed'): void
   /** Renews the session, which also reports activity to the service. */
   renew(): Promise<void>
-  /** Returns a token that is good for a while, or undefined when nobody is signed in. */
-  accessToken(): Promise<string | undefined>
-  /** Returns the token that replaces a refused one. */
-  replaceToken(refused: string): Promise<string | undefined>
+  /**
+   * Returns a token that is good for a while, or undefined when nobody is signed in.
+   * @throws ApiError when the person changes before the token is there
+   */
+  accessToken(): Promise<AccessToken | undefined>
+  /** Returns the token that replaces a refused one. Undefined once its owner is no longer signed in. */
+  replaceToken(refused: AccessToken): Promise<AccessToken | undefined>
 }
 
 const SESSION = '/api/console/session'
 const RENEW_BEFORE_SECONDS = 60
-const SIGN_OUT_RETRY_SECONDS = 5
+const SIGN_OUT_WAIT_SECONDS = 5
 
-interface Token {
-  text: string
+/** An access token of one person. */
+export interface AccessToken {
+  readonly text: string
+  /** Names the person, as `personKey` does. */
+  readonly owner: string
+}
+
+interface Token extends AccessToken {
   renewAt: number
   expiresAt: number
 }
 
-const tokenOf = (text: string, seconds: number, now: number): Token => ({
+const tokenOf = (text: string, owner: string, seconds: number, now: number): Token => ({
   text,
+  owner,
   renewAt: now + Math.max(seconds - RENEW_BEFORE_SECONDS, seconds / 2) * 1000,
   expiresAt: now + seconds * 1000,
 })
@@ -97,8 +107,8 @@ export function createSession(deps: SessionDeps): Session {
   let signedInWith: Omit<Credentials, 'password' | 'totp_code'> | undefined
   /** Grows with each sign-in and sign-out, so that responses of an earlier session are ignored. */
   let epoch = 0
-  /** Grows with each sign-in of another tab. */
-  let signInsElsewhere = 0
+  /** Grows with each sign-in that succeeded, in this tab or another one. */
+  let signIns = 0
 
   function change(next: SessionState): void {
     state = next
@@ -108,34 +118,36 @@ export function createSession(deps: SessionDeps): Session {
   const current = (): Person | undefined =>
     state.status === 'signed-in' ? state.person : undefined
 
+  const known = (): Person | undefined => (state.status === 'signed-out' ? state.last : current())
+
   function forget(reason: SignedOutReason): void {
     epoch++
     token = undefined
     signedInWith = undefined
-    const last = state.status === 'signed-out' ? state.last : current()
-    change({ status: 'signed-out', reason, last })
+    change({ status: 'signed-out', reason, last: known() })
   }
 
   function adopt(answer: SessionAnswer): Person {
     const { access_token, token_type: _, expires_in, ...person } = answer
-    const before = current()
-    if (before && personKey(before) !== personKey(person)) {
+    const before = known()
+    const owner = personKey(person)
+    if (before && personKey(before) !== owner) {
       forget('elsewhere')
       deps.reload()
       return person
     }
-    token = tokenOf(access_token, expires_in, now())
+    token = tokenOf(access_token, owner, expires_in, now())
     change({ status: 'signed-in', person })
     return person
   }
 
   async function askForToken(): Promise<void> {
-    const asked = { epoch, signInsElsewhere }
+    const asked = { epoch, signIns }
     const answer = await sendRenewal(sendJson)
     if (asked.epoch !== epoch) return
     if (answer) adopt(answer)
     // The refused cookie was that of the earlier session.
-    else if (asked.signInsElsewhere !== signInsElsewhere) await askForToken()
+    else if (asked.signIns !== signIns) await askForToken()
     else forget(current() ? 'ended' : 'none')
   }
 
@@ -146,30 +158,47 @@ export function createSession(deps: SessionDeps): Session {
     return renewing
   }
 
-  /** Ends the session at the service. Goes on trying until it succeeds or somebody signs in. */
-  async function endSession(ended: number): Promise<void> {
-    while (ended === epoch) {
+  /** Repeats a request until the service accepts it, refuses it for good, or nobody wants it any longer. */
+  async function persist<Result>(
+    request: () => Promise<Result>,
+    isWanted: () => boolean = () => true,
+  ): Promise<Result> {
+    for (;;) {
       try {
-        await takeTurn(() => sendJson('DELETE', SESSION, {}))
-        return
+        return await request()
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status === 401) return
-        await deps.pause(error.retryAfter ?? SIGN_OUT_RETRY_SECONDS)
+        if (!(error instanceof ApiError) || !mayPass(error)) throw error
+        await deps.pause(retryDelayOf(error))
+        if (!isWanted()) throw error
       }
     }
+  }
+
+  /** Ends the session at the service, unless somebody has signed in since. */
+  async function endSession(): Promise<void> {
+    const before = signIns
+    const end = async () => {
+      if (before === signIns) await sendJson('DELETE', SESSION, {})
+    }
+    // The refused cookie belongs to no session.
+    await persist(() => takeTurn(end)).catch(() => undefined)
   }
 
   function signOut(reason: 'chosen' | 'idle' | 'password-changed'): void {
     forget(reason)
     channel.publish({ type: reason === 'idle' ? 'locked' : 'signed-out' })
-    ending = endSession(epoch)
+    ending = endSession()
   }
 
   async function signIn(credentials: Credentials): Promise<Person> {
     epoch++
     // A sign-out that arrives late would clear the new cookie.
-    await Promise.race([ending, deps.pause(SIGN_OUT_RETRY_SECONDS)])
-    const answer = await takeTurn(() => sendJson('POST', SESSION, credentials))
+    await Promise.race([ending, deps.pause(SIGN_OUT_WAIT_SECONDS)])
+    const answer = await takeTurn(async () => {
+      const response = await sendJson('POST', SESSION, credentials)
+      signIns++
+      return response
+    })
     const person = adopt((await answer.json()) as SessionAnswer)
     signedInWith = { email: credentials.email, subdomain: credentials.subdomain ?? null }
     channel.publish({ type: 'signed-in', tenant_id: person.tenant_id, user_id: person.user_id })
@@ -193,10 +222,10 @@ export function createSession(deps: SessionDeps): Session {
   }
 
   function receiveSignIn(key: string): void {
-    signInsElsewhere++
+    signIns++
     if (state.status === 'unknown') return
-    const known = state.status === 'signed-in' ? state.person : state.last
-    if (known && personKey(known) !== key) {
+    const before = known()
+    if (before && personKey(before) !== key) {
       forget('elsewhere')
       deps.reload()
     } else if (state.status === 'signed-out') {
@@ -219,24 +248,30 @@ export function createSession(deps: SessionDeps): Session {
     },
     signIn,
     async signInAgain(password) {
-      return signedInWith !== undefined && isAccepted(signIn({ ...signedInWith, password }))
+      const remembered = signedInWith
+      if (!remembered) return false
+      const again = () => signIn({ ...remembered, password })
+      return isAccepted(persist(again, () => signedInWith === remembered))
     },
     signOut,
     renew,
     async accessToken() {
-      if (!token || now() < token.renewAt) return token?.text
-      const { expiresAt } = token
+      if (!token || now() < token.renewAt) return token
+      const { expiresAt, owner } = token
       await renew().catch((error: unknown) => {
         if (now() >= expiresAt) throw error
       })
-      return token?.text
+      if (token?.owner !== owner) throw new ApiError({ status: 401, detail: 'You are signed out.' })
+      return token
     },
     async replaceToken(refused) {
-      if (token?.text === refused) await renew()
-      return token?.text === refused ? undefined : token?.text
+      if (token?.text === refused.text) await renew()
+      return token?.text !== refused.text && token?.owner === refused.owner ? token : undefined
     },
   }
 }
+
+const mayPass = ({ isPassing, status }: ApiError): boolean => isPassing || status >= 500
 
 /** Returns false when the service refuses it. */
 async function isAccepted(work: Promise<unknown>): Promise<boolean> {
