@@ -13,7 +13,7 @@ import { NewPasswordField } from './new-password-field.tsx'
 /** The page of the forced change. */
 export function NewPassword() {
   const router = useRouter()
-  const { next } = useSearch({ from: '/new-password' })
+  const { next } = useSearch({ from: '/person/new-password' })
 
   async function submit(read: ReadField): Promise<void> {
     const body = { current_password: read('current_password'), new_password: read('new_password') }

@@ -21,7 +21,7 @@ const setUp = (password: string | null) =>
 /** The page of the forced set-up: app and code, then the recovery codes. */
 export function SecondFactor() {
   const router = useRouter()
-  const { next } = useSearch({ from: '/second-factor' })
+  const { next } = useSearch({ from: '/person/second-factor' })
   const [confirmed, setConfirmed] = useState<Setup>()
   const [codes, setCodes] = useState<readonly string[]>()
   // Shortly after a sign-in the password is not needed again. The secret leaves the cache with the page.
