@@ -15,11 +15,11 @@ export const accountTexts = {
     wholeClinic: 'The whole clinic',
     ownDepartment: 'Your department',
     lastSignIn: 'Last sign-in',
-    hint: 'An admin of your clinic can change these details.',
+    hint: 'An administrator of your clinic can change these details.',
   },
   password: {
     title: 'Password',
-    lead: 'Changing it signs you out on every other device.',
+    lead: 'Changing it signs you out on your other devices. You may have to sign in again here.',
     open: 'Change password',
     current: 'Current password',
     currentMissing: 'Enter your current password.',
