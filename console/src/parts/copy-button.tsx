@@ -9,30 +9,34 @@ const CONFIRMED_MS = 2_000
  * has no clipboard, as over plain HTTP.
  */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
-  const [isCopied, setCopied] = useState(false)
+  const [result, setResult] = useState<'copied' | 'failed'>()
   useEffect(() => {
-    if (!isCopied) return
-    const timer = setTimeout(() => setCopied(false), CONFIRMED_MS)
+    if (!result) return
+    const timer = setTimeout(() => setResult(undefined), CONFIRMED_MS)
     return () => clearTimeout(timer)
-  }, [isCopied])
+  }, [result])
   // The type says that the clipboard always exists. Outside a secure context it does not.
   const clipboard: Clipboard | undefined = navigator.clipboard
   if (!clipboard) return null
-  const copy = async () => {
-    await clipboard.writeText(text)
-    setCopied(true)
-  }
+  const copy = () =>
+    clipboard.writeText(text).then(
+      () => setResult('copied'),
+      // The browser may refuse, for example without permission.
+      () => setResult('failed'),
+    )
+  const words = result && { copied: commonTexts.copied, failed: commonTexts.notCopied }[result]
   return (
     <button
       type="button"
       className={label ? 'plain' : ''}
-      aria-label={isCopied ? undefined : label}
+      aria-label={label}
       title={label}
       onClick={() => void copy()}
     >
-      <Icon name={isCopied ? 'check' : 'copy'} />
-      {label ? isCopied && <span className="hidden">{commonTexts.copied}</span> : null}
-      {!label && (isCopied ? commonTexts.copied : commonTexts.copy)}
+      <Icon name={result === 'copied' ? 'check' : 'copy'} />
+      <span role="status" className={label ? 'hidden' : undefined}>
+        {words ?? (label ? '' : commonTexts.copy)}
+      </span>
     </button>
   )
 }

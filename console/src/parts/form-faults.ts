@@ -8,7 +8,7 @@ export interface FieldFault {
   message: string
 }
 
-/** Why a form could not be sent. */
+/** The reasons why a form could not be sent. */
 export interface FormTrouble {
   /** Concerns the whole form. */
   message?: string | undefined

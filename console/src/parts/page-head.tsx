@@ -1,4 +1,3 @@
-import { useLocation } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef } from 'react'
 import './page-head.css'
 
@@ -9,19 +8,19 @@ interface PageHeadProps {
   readonly actions?: ReactNode
 }
 
-let shownPath: string | undefined
+/** True until the first page of the document has shown. A document that began elsewhere has shown one. */
+let isFirstPage = pathOfDocument() === location.pathname
 
-/** The title of a page with its actions. It takes the focus when someone comes from another page. */
+/** The title of a page with its actions. It takes the focus, unless the browser has just opened the document. */
 export function PageHead({ title, count, actions }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  const { pathname } = useLocation()
   useEffect(() => {
     document.title = `${title} – Wardkeep`
   }, [title])
   useEffect(() => {
-    if (shownPath !== undefined && shownPath !== pathname) heading.current?.focus()
-    shownPath = pathname
-  }, [pathname])
+    if (!isFirstPage) heading.current?.focus()
+    isFirstPage = false
+  }, [])
   return (
     <div className="page-head">
       <h1 ref={heading} tabIndex={-1}>
@@ -30,4 +29,9 @@ export function PageHead({ title, count, actions }: PageHeadProps) {
       {actions && <div className="row end">{actions}</div>}
     </div>
   )
+}
+
+function pathOfDocument(): string | undefined {
+  const [document] = performance.getEntriesByType('navigation')
+  return document && URL.parse(document.name)?.pathname
 }

@@ -112,7 +112,9 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
  */
 function readActivity(own: number): number {
   try {
-    return Math.max(own, Number(localStorage.getItem(STORED)) || 0)
+    const stored = Number(localStorage.getItem(STORED)) || 0
+    // A clock that was ahead may have stored a time that is yet to come.
+    return Math.max(own, Math.min(stored, Date.now()))
   } catch {
     return own
   }

@@ -5,7 +5,7 @@ export const WARNING_MS = 60_000
 
 const MAX_HEARTBEAT_MS = 60_000
 
-/** Where a session stands: before the warning, within it, or past the limit. */
+/** The phase of a session: before the warning, within it, or past the limit. */
 export type IdlePhase =
   | { phase: 'active'; checkInMs: number }
   | { phase: 'warning'; secondsLeft: number }

@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router'
+import { CONSOLE_PATH } from '../api/prefix.ts'
 import { Avatar } from '../parts/avatar.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
@@ -35,7 +36,7 @@ export function TopBar({ navigationId, isNarrow, onSearch, onKeys }: TopBarProps
         </button>
       )}
       <Link to="/" className="brand" aria-label={texts.home}>
-        <img src={`${import.meta.env.BASE_URL}icon.svg`} width="24" height="24" alt="" />
+        <img src={`${CONSOLE_PATH}/icon.svg`} width="24" height="24" alt="" />
         <span>Wardkeep</span>
       </Link>
       {!isNarrow && <ClinicSwitcher />}

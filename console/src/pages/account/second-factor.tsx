@@ -4,6 +4,7 @@ import type { ApiError } from '../../api/problem.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Form } from '../../parts/form.tsx'
 import { Field, PasswordField } from '../../parts/form-fields.tsx'
+import { useReturnFocus } from '../../parts/return-focus.ts'
 import { SecretOnce } from '../../parts/secret-once.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
@@ -16,7 +17,7 @@ const texts = accountTexts.factor
 
 type Setup = Schemas['TotpSetup']
 
-/** How far the set-up has come. */
+/** The progress of the set-up. */
 type Step =
   | { readonly at: 'start' | 'password' | 'removal' }
   | { readonly at: 'code'; readonly setup: Setup }
@@ -28,6 +29,7 @@ const START: Step = { at: 'start' }
 export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [step, setStep] = useState<Step>(START)
   const reload = useReloadAccount()
+  const opener = useReturnFocus(step.at !== 'start' && step.at !== 'removal')
   const isSettingUp = step.at === 'password' || step.at === 'code'
   const finish = async () => {
     setStep(START)
@@ -65,11 +67,16 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
         {(step.at === 'start' || step.at === 'removal') && (
           <div className="row">
             {isOn ? (
-              <button type="button" className="danger" onClick={() => setStep({ at: 'removal' })}>
+              <button
+                ref={opener}
+                type="button"
+                className="danger"
+                onClick={() => setStep({ at: 'removal' })}
+              >
                 {texts.remove}
               </button>
             ) : (
-              <button type="button" onClick={() => setStep({ at: 'password' })}>
+              <button ref={opener} type="button" onClick={() => setStep({ at: 'password' })}>
                 {texts.setUp}
               </button>
             )}
