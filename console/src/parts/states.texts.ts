@@ -9,5 +9,5 @@ export const statesTexts = {
   stale: (clock: string) => `As of ${clock}. The latest state could not be loaded.`,
   tooMany: (wait: string) => `Too many requests. The page loads again in ${wait}.`,
   maintenanceTitle: 'Maintenance is under way',
-  maintenance: 'Wardkeep is being restored or updated. This page comes back on its own.',
+  maintenance: 'Wardkeep is being restored or updated. This page comes back automatically.',
 }
