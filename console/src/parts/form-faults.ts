@@ -74,6 +74,12 @@ function messageOf(error: ApiError, others: readonly string[]): string | undefin
 const waitOf = ({ retryAfter }: ApiError) =>
   retryAfter === undefined ? {} : { waitUntil: Date.now() + retryAfter * 1000 }
 
+/** Returns the trouble of one field. Its message replaces that of the service. */
+export const faultAt = (field: string, message: string): FormTrouble => ({
+  message: undefined,
+  faults: [{ field, message }],
+})
+
 /** Writes a message of the service as a sentence. */
 function sentence(message: string): string {
   const text = message.replace(/^Value error, /, '')

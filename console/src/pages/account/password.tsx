@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { Form, type ReadField } from '../../parts/form.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
 import { PasswordField } from '../../parts/form-fields.tsx'
 import { useReturnFocus } from '../../parts/return-focus.ts'
 import { showToast } from '../../parts/toasts.ts'
@@ -71,6 +72,5 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
 }
 
 function explain({ code }: ApiError) {
-  if (code !== 'wrong_password') return undefined
-  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+  return code === 'wrong_password' && faultAt('current_password', texts.wrong)
 }

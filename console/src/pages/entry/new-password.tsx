@@ -3,6 +3,7 @@ import { useRouter, useSearch } from '@tanstack/react-router'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { Form, type ReadField } from '../../parts/form.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
 import { PasswordField } from '../../parts/form-fields.tsx'
 import { session } from '../../session/index.ts'
 import { hrefOfNext } from '../../session/next-page.ts'
@@ -51,6 +52,5 @@ export function NewPassword() {
 }
 
 function explainRefusal({ code }: ApiError) {
-  if (code !== 'wrong_password') return undefined
-  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+  return code === 'wrong_password' && faultAt('current_password', texts.wrong)
 }
