@@ -8,19 +8,18 @@ interface PageHeadProps {
   readonly actions?: ReactNode
 }
 
-/** True until the first page of the document has shown. A document that began elsewhere has shown one. */
-let isFirstPage = pathOfDocument() === location.pathname
+/** The title of the document before its first page, as `index.html` has it. */
+const UNTITLED = 'Wardkeep'
 
 /** The title of a page with its actions. It takes the focus, unless the browser has just opened the document. */
 export function PageHead({ title, count, actions }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
+    if (document.title !== UNTITLED) heading.current?.focus()
+  }, [])
+  useEffect(() => {
     document.title = `${title} – Wardkeep`
   }, [title])
-  useEffect(() => {
-    if (!isFirstPage) heading.current?.focus()
-    isFirstPage = false
-  }, [])
   return (
     <div className="page-head">
       <h1 ref={heading} tabIndex={-1}>
@@ -29,9 +28,4 @@ export function PageHead({ title, count, actions }: PageHeadProps) {
       {actions && <div className="row end">{actions}</div>}
     </div>
   )
-}
-
-function pathOfDocument(): string | undefined {
-  const [document] = performance.getEntriesByType('navigation')
-  return document && URL.parse(document.name)?.pathname
 }

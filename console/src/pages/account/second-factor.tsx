@@ -73,20 +73,14 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
         )}
         {(step.at === 'start' || step.at === 'removal') && (
           <div className="row">
-            {isOn ? (
-              <button
-                ref={opener}
-                type="button"
-                className="danger"
-                onClick={() => setStep({ at: 'removal' })}
-              >
-                {texts.remove}
-              </button>
-            ) : (
-              <button ref={opener} type="button" onClick={() => setStep({ at: 'password' })}>
-                {texts.setUp}
-              </button>
-            )}
+            <button
+              ref={opener}
+              type="button"
+              className={isOn ? 'danger' : undefined}
+              onClick={() => setStep({ at: isOn ? 'removal' : 'password' })}
+            >
+              {isOn ? texts.remove : texts.setUp}
+            </button>
           </div>
         )}
         {step.at === 'removal' && <Removal onCancel={() => setStep(START)} />}

@@ -144,6 +144,7 @@ function SignInLinks({ welcome }: { welcome: Welcome }) {
   )
 }
 
+/** Returns the words for a refused sign-in without a form. */
 function wordsOf(error: Error): string | undefined {
   if (!(error instanceof ApiError)) return formTexts.failed
   return explainRefusal(error)?.message ?? troubleOf(error, NO_FIELDS).message
