@@ -96,6 +96,13 @@ const tokenOf = (text: string, owner: string, seconds: number, now: number): Tok
 export const personKey = (person: { tenant_id: number; user_id: number }): string =>
   `${person.tenant_id}:${person.user_id}`
 
+const signedInPerson = (state: SessionState): Person | undefined =>
+  state.status === 'signed-in' ? state.person : undefined
+
+/** Returns the person who is signed in, or was before. */
+const knownPerson = (state: SessionState): Person | undefined =>
+  state.status === 'signed-out' ? state.last : signedInPerson(state)
+
 /** Creates the session. It sends nothing before the first call. */
 export function createSession(deps: SessionDeps): Session {
   const { sendJson, channel, takeTurn, now } = deps
@@ -115,21 +122,16 @@ export function createSession(deps: SessionDeps): Session {
     for (const listener of listeners) listener()
   }
 
-  const current = (): Person | undefined =>
-    state.status === 'signed-in' ? state.person : undefined
-
-  const known = (): Person | undefined => (state.status === 'signed-out' ? state.last : current())
-
   function forget(reason: SignedOutReason): void {
     epoch++
     token = undefined
     signedInWith = undefined
-    change({ status: 'signed-out', reason, last: known() })
+    change({ status: 'signed-out', reason, last: knownPerson(state) })
   }
 
   function adopt(answer: SessionAnswer): Person {
     const { access_token, token_type: _, expires_in, ...person } = answer
-    const before = known()
+    const before = knownPerson(state)
     const owner = personKey(person)
     if (before && personKey(before) !== owner) {
       forget('elsewhere')
@@ -148,7 +150,7 @@ export function createSession(deps: SessionDeps): Session {
     if (answer) adopt(answer)
     // The refused cookie was that of the earlier session.
     else if (asked.signIns !== signIns) await askForToken()
-    else forget(current() ? 'ended' : 'none')
+    else forget(signedInPerson(state) ? 'ended' : 'none')
   }
 
   function renew(): Promise<void> {
@@ -158,22 +160,6 @@ export function createSession(deps: SessionDeps): Session {
     return renewing
   }
 
-  /** Repeats a request until the service accepts it, refuses it for good, or nobody wants it any longer. */
-  async function persist<Result>(
-    request: () => Promise<Result>,
-    isWanted: () => boolean = () => true,
-  ): Promise<Result> {
-    for (;;) {
-      try {
-        return await request()
-      } catch (error) {
-        if (!(error instanceof ApiError) || !mayPass(error)) throw error
-        await deps.pause(retryDelayOf(error))
-        if (!isWanted()) throw error
-      }
-    }
-  }
-
   /** Ends the session at the service, unless somebody has signed in since. */
   async function endSession(): Promise<void> {
     const before = signIns
@@ -181,7 +167,7 @@ export function createSession(deps: SessionDeps): Session {
       if (before === signIns) await sendJson('DELETE', SESSION, {})
     }
     // The refused cookie belongs to no session.
-    await persist(() => takeTurn(end)).catch(() => undefined)
+    await persist(() => takeTurn(end), deps.pause).catch(() => undefined)
   }
 
   function signOut(reason: 'chosen' | 'idle' | 'password-changed'): void {
@@ -207,30 +193,23 @@ export function createSession(deps: SessionDeps): Session {
 
   function receive(message: TabMessage): void {
     if (message.type === 'signed-in') receiveSignIn(personKey(message))
-    else if (message.type !== 'theme' && current())
+    else if (message.type !== 'theme' && signedInPerson(state))
       forget(message.type === 'locked' ? 'idle' : 'elsewhere')
-  }
-
-  async function followSignIn(): Promise<void> {
-    try {
-      // A renewal that is on its way belongs to the earlier session.
-      await renewing
-      await renew()
-    } catch {
-      // The sign-in form stays, and works.
-    }
   }
 
   function receiveSignIn(key: string): void {
     signIns++
     if (state.status === 'unknown') return
-    const before = known()
+    const before = knownPerson(state)
     if (before && personKey(before) !== key) {
       forget('elsewhere')
       deps.reload()
     } else if (state.status === 'signed-out') {
       epoch++
-      void followSignIn()
+      // A renewal that is on its way belongs to the earlier session. After a failure the sign-in form stays, and works.
+      void Promise.resolve(renewing)
+        .then(renew)
+        .catch(() => undefined)
     }
   }
 
@@ -244,14 +223,14 @@ export function createSession(deps: SessionDeps): Session {
     },
     async ensure() {
       if (state.status === 'unknown') await renew()
-      return current()
+      return signedInPerson(state)
     },
     signIn,
     async signInAgain(password) {
       const remembered = signedInWith
       if (!remembered) return false
       const again = () => signIn({ ...remembered, password })
-      return isAccepted(persist(again, () => signedInWith === remembered))
+      return isAccepted(persist(again, deps.pause, () => signedInWith === remembered))
     },
     signOut,
     renew,
@@ -268,6 +247,23 @@ export function createSession(deps: SessionDeps): Session {
       if (token?.text === refused.text) await renew()
       return token?.text !== refused.text && token?.owner === refused.owner ? token : undefined
     },
+  }
+}
+
+/** Repeats a request until the service accepts it, refuses it for good, or nobody wants it any longer. */
+async function persist<Result>(
+  request: () => Promise<Result>,
+  pause: SessionDeps['pause'],
+  isWanted: () => boolean = () => true,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await request()
+    } catch (error) {
+      if (!(error instanceof ApiError) || !mayPass(error)) throw error
+      await pause(retryDelayOf(error))
+      if (!isWanted()) throw error
+    }
   }
 }
 
