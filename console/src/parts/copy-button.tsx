@@ -4,12 +4,17 @@ import { Icon } from './icon.tsx'
 
 const CONFIRMED_MS = 2_000
 
+const RESULTS = {
+  copied: { icon: 'check', words: commonTexts.copied },
+  failed: { icon: 'close', words: commonTexts.notCopied },
+} as const
+
 /**
  * Copies a text to the clipboard. With `label` it is an icon that this text names. Shows nothing where the browser
  * has no clipboard, as over plain HTTP.
  */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
-  const [result, setResult] = useState<'copied' | 'failed'>()
+  const [result, setResult] = useState<keyof typeof RESULTS>()
   useEffect(() => {
     if (!result) return
     const timer = setTimeout(() => setResult(undefined), CONFIRMED_MS)
@@ -24,7 +29,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
       // The browser may refuse, for example without permission.
       () => setResult('failed'),
     )
-  const words = result && { copied: commonTexts.copied, failed: commonTexts.notCopied }[result]
+  const words = result && RESULTS[result].words
   return (
     <button
       type="button"
@@ -33,7 +38,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
       title={label}
       onClick={() => void copy()}
     >
-      <Icon name={result === 'copied' ? 'check' : 'copy'} />
+      <Icon name={result ? RESULTS[result].icon : 'copy'} />
       <span role="status" className={label ? 'hidden' : undefined}>
         {words ?? (label ? '' : commonTexts.copy)}
       </span>

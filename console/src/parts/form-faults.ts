@@ -14,7 +14,7 @@ export interface FormTrouble {
   message?: string | undefined
   faults: readonly FieldFault[]
   requestId?: string | undefined
-  /** When the next attempt is allowed, in milliseconds since 1970. */
+  /** The time of the next allowed attempt, in milliseconds since 1970. */
   waitUntil?: number | undefined
 }
 
