@@ -1,5 +1,5 @@
 /** The routes of the console, and what follows the session: the guard, the sign-out and the way back. */
-import { QueryClientProvider } from '@tanstack/react-query'
+import { type Query, QueryClientProvider } from '@tanstack/react-query'
 import {
   createRootRoute,
   createRoute,
@@ -10,17 +10,22 @@ import {
   RouterProvider,
   redirect,
 } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { CONSOLE_PATH } from './api/prefix.ts'
 import { queries } from './api/queries.ts'
 import { UNKNOWN_WELCOME, welcomeQuery } from './api/welcome.ts'
 import { NotFound } from './pages/entry/not-found.tsx'
 import { SignIn } from './pages/entry/sign-in.tsx'
 import { Unavailable } from './pages/entry/unavailable.tsx'
+import { clearToasts } from './parts/toasts.ts'
 import { IdleWarning } from './session/idle-warning.tsx'
 import { type Person, session, usePerson } from './session/index.ts'
 import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
 import { partsRoute, signedInRoutes } from './shell/routes.tsx'
+
+/** The longest wait for the welcome before the form shows without it. */
+const WELCOME_WAIT_MS = 3000
 
 const rootRoute = createRootRoute({
   component: Root,
@@ -50,9 +55,26 @@ async function requirePerson(location: ParsedLocation): Promise<Person> {
   return person
 }
 
-/** The parent of every page with the shell: for signed-in people who owe neither a password nor a second factor. */
-export const shellRoute = createRoute({
+/** The parent of every page for signed-in people. */
+const personRoute = createRoute({
   getParentRoute: () => rootRoute,
+  id: 'person',
+  component: ForPerson,
+})
+
+/** Shows nothing of a page once nobody is signed in, and leads to the sign-in page. */
+function ForPerson() {
+  return usePerson() ? <Outlet /> : <ToSignIn />
+}
+
+function ToSignIn() {
+  useEffect(leaveForSignIn, [])
+  return null
+}
+
+/** The parent of every page with the shell: for people who owe neither a password nor a second factor. */
+const shellRoute = createRoute({
+  getParentRoute: () => personRoute,
   id: 'shell',
   beforeLoad: async ({ location }) => {
     const person = await requirePerson(location)
@@ -60,13 +82,7 @@ export const shellRoute = createRoute({
     if (person.password_change_required) throw redirect({ to: '/new-password', search })
     if (person.enrolment_required) throw redirect({ to: '/second-factor', search })
   },
-  component: Shell,
 })
-
-/** Shows nothing of a page from the moment on when nobody is signed in. */
-function Shell() {
-  return usePerson() ? <Outlet /> : null
-}
 
 /** The parent of the pages without the shell. What they offer depends on the service, so they load its welcome. */
 const entryRoute = createRoute({
@@ -74,10 +90,11 @@ const entryRoute = createRoute({
   id: 'entry',
   loader: async () => {
     if (queries.getQueryData(welcomeQuery.queryKey)) return
-    // A service that is away keeps nobody from the form.
-    const welcome = await queries
-      .fetchQuery({ ...welcomeQuery, retry: false })
-      .catch(() => undefined)
+    // A service that is away or slow keeps nobody from the form.
+    const welcome = await Promise.race([
+      queries.fetchQuery({ ...welcomeQuery, retry: false }).catch(() => undefined),
+      new Promise<undefined>((resolve) => setTimeout(resolve, WELCOME_WAIT_MS)),
+    ])
     if (!welcome) queries.setQueryData(welcomeQuery.queryKey, UNKNOWN_WELCOME, { updatedAt: 1 })
   },
 })
@@ -124,7 +141,7 @@ const verifyEmailRoute = createRoute({
 })
 
 const newPasswordRoute = createRoute({
-  getParentRoute: () => rootRoute,
+  getParentRoute: () => personRoute,
   path: '/new-password',
   validateSearch: readNext,
   beforeLoad: async ({ location, search }) => {
@@ -135,7 +152,7 @@ const newPasswordRoute = createRoute({
 })
 
 const secondFactorRoute = createRoute({
-  getParentRoute: () => rootRoute,
+  getParentRoute: () => personRoute,
   path: '/second-factor',
   validateSearch: readNext,
   beforeLoad: async ({ location, search }) => {
@@ -148,7 +165,11 @@ const secondFactorRoute = createRoute({
 const router = createRouter({
   basepath: CONSOLE_PATH,
   routeTree: rootRoute.addChildren([
-    shellRoute.addChildren([signedInRoutes(shellRoute)]),
+    personRoute.addChildren([
+      shellRoute.addChildren([signedInRoutes(shellRoute)]),
+      newPasswordRoute,
+      secondFactorRoute,
+    ]),
     partsRoute(rootRoute),
     entryRoute.addChildren([
       signInRoute,
@@ -158,8 +179,6 @@ const router = createRouter({
       invitationRoute,
       verifyEmailRoute,
     ]),
-    newPasswordRoute,
-    secondFactorRoute,
   ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,
@@ -172,21 +191,30 @@ declare module '@tanstack/react-router' {
   }
 }
 
-/** Pages that stay when nobody is signed in. */
-const isEntryPage = (): boolean => router.state.matches.some(({ routeId }) => routeId === '/entry')
+/** Leads to the sign-in page, and from there back to this page unless the person chose to leave. */
+function leaveForSignIn(): void {
+  const state = session.state()
+  const { href, search } = router.latestLocation
+  const comesBack =
+    state.status === 'signed-out' && (state.reason === 'idle' || state.reason === 'ended')
+  const next = comesBack ? (search.next ?? href) : undefined
+  void router.navigate({ to: '/sign-in', search: readNext({ next }), replace: true })
+}
+
+/** The data that concern nobody in particular stay. */
+const isOfPerson = ({ queryKey }: Query): boolean => queryKey[0] !== welcomeQuery.queryKey[0]
 
 function followSession(): void {
-  const state = session.state()
-  const { pathname, href, search } = router.state.location
-  if (state.status === 'signed-in') {
+  const { status } = session.state()
+  const { pathname, search } = router.latestLocation
+  if (status === 'signed-in') {
     if (pathname === '/sign-in') router.history.replace(hrefOfNext(search.next))
-  } else if (state.status === 'signed-out' && state.reason !== 'none' && !isEntryPage()) {
-    void queries.cancelQueries()
-    queries.clear()
-    const comesBack = state.reason === 'idle' || state.reason === 'ended'
-    const next = comesBack ? (search.next ?? href) : undefined
-    void router.navigate({ to: '/sign-in', search: readNext({ next }), replace: true })
+    return
   }
+  clearToasts()
+  void queries.cancelQueries({ predicate: isOfPerson })
+  queries.removeQueries({ predicate: isOfPerson })
+  queries.getMutationCache().clear()
 }
 
 session.subscribe(followSession)

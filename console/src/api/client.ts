@@ -1,7 +1,8 @@
-/** The typed client of the API. It adds the access token and renews it when needed. */
+/** The typed client of the API. It adds the access token and renews it when needed. A request never changes its person. */
 import type { components, paths } from '@wardkeep/client/api'
 import createClient from 'openapi-fetch'
 import { session } from '../session/index.ts'
+import type { AccessToken } from '../session/session.ts'
 import { send } from './http.ts'
 import { PREFIX } from './prefix.ts'
 import { ApiError } from './problem.ts'
@@ -38,7 +39,7 @@ async function sendAuthorized(request: Request): Promise<Response> {
   }
 }
 
-function withToken(request: Request, token: string | undefined): Request {
-  if (token) request.headers.set('authorization', `Bearer ${token}`)
+function withToken(request: Request, token: AccessToken | undefined): Request {
+  if (token) request.headers.set('authorization', `Bearer ${token.text}`)
   return request
 }

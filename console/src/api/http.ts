@@ -11,13 +11,18 @@ const TIMEOUT_MS = 30_000
  */
 export async function send(request: Request): Promise<Response> {
   let response: Response
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), TIMEOUT_MS)
   try {
-    response = await fetch(request)
+    response = await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) })
   } catch (error) {
     // A caller that gave up is no sign of trouble with the service.
-    if (request.signal.aborted && !isTimeout(request.signal.reason)) throw error
+    if (request.signal.aborted) throw error
     noteSilence()
     throw new ApiError({ status: 0, detail: 'Wardkeep does not respond.' })
+  } finally {
+    // A large body may take longer than the response.
+    clearTimeout(timer)
   }
   if (response.ok) {
     noteAnswer(response.status)
@@ -39,10 +44,6 @@ export function sendJson(method: string, path: string, body: unknown): Promise<R
       cache: 'no-store',
       // Signing out has to reach the service even when the tab closes.
       keepalive: true,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
     }),
   )
 }
-
-const isTimeout = (reason: unknown): boolean =>
-  reason instanceof DOMException && reason.name === 'TimeoutError'

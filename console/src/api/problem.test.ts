@@ -48,5 +48,22 @@ test.each([
 test('limits how long it waits for a service that is away', () => {
   const wait = (retryAfter?: number) =>
     retryDelayOf(new ApiError({ status: 503, detail: '', retryAfter }))
-  expect([wait(), wait(1), wait(3600)]).toEqual([5, 1, 30])
+  expect([wait(), wait(0), wait(1), wait(3600)]).toEqual([5, 1, 1, 30])
+})
+
+test('waits for the end of a rate limit', () => {
+  expect(retryDelayOf(new ApiError({ status: 429, detail: '', retryAfter: 3600 }))).toBe(3600)
+})
+
+test.each([
+  [0, true],
+  [401, false],
+  [404, false],
+  [429, true],
+  [500, false],
+  [502, true],
+  [503, true],
+  [504, true],
+])('knows for status %i whether the same request may succeed later: %j', (status, isPassing) => {
+  expect(new ApiError({ status, detail: '' }).isPassing).toBe(isPassing)
 })

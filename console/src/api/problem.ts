@@ -26,6 +26,7 @@ export class ApiError extends Error {
   readonly issues: readonly Issue[]
   readonly retryAfter: number | undefined
   readonly requestId: string | undefined
+  readonly receivedAt = Date.now()
 
   constructor(fields: ApiErrorFields) {
     super(fields.detail)
@@ -46,14 +47,19 @@ export class ApiError extends Error {
   get isUnreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 504
   }
+
+  /** True when the same request may succeed later. */
+  get isPassing(): boolean {
+    return this.isUnavailable || this.isUnreachable || this.status === 429
+  }
 }
 
 const DEFAULT_RETRY_SECONDS = 5
 const MAX_RETRY_SECONDS = 30
 
-/** Returns after how many seconds an unavailable service is asked again. */
-export function retryDelayOf(error: ApiError): number {
-  return Math.min(error.retryAfter ?? DEFAULT_RETRY_SECONDS, MAX_RETRY_SECONDS)
+/** Returns after how many seconds a request is sent again. Only a rate limit may ask for a long wait. */
+export function retryDelayOf({ retryAfter = DEFAULT_RETRY_SECONDS, status }: ApiError): number {
+  return Math.max(1, status === 429 ? retryAfter : Math.min(retryAfter, MAX_RETRY_SECONDS))
 }
 
 /** Reads a refusal. A proxy's refusal may have any body. */

@@ -13,16 +13,9 @@ export const queries = new QueryClient({
       staleTime: STALE_MS,
       // The service may be in the same building while the internet is away.
       networkMode: 'always',
-      retry: (_count, error) => error instanceof ApiError && isPassing(error),
-      retryDelay: (_count, error) =>
-        1000 * (error instanceof ApiError ? (limitDelayOf(error) ?? retryDelayOf(error)) : 1),
+      retry: (_count, error) => error instanceof ApiError && error.isPassing,
+      retryDelay: (_count, error) => 1000 * (error instanceof ApiError ? retryDelayOf(error) : 1),
     },
     mutations: { networkMode: 'always', retry: false },
   },
 })
-
-const isPassing = (error: ApiError): boolean =>
-  error.isUnavailable || error.isUnreachable || error.status === 429
-
-const limitDelayOf = (error: ApiError): number | undefined =>
-  error.status === 429 ? error.retryAfter : undefined

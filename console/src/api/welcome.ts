@@ -1,10 +1,10 @@
-/** What a visitor may know before signing in. */
+/** The facts that a visitor may know before signing in. */
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Schemas, take } from './client.ts'
 import { send } from './http.ts'
 import { PREFIX } from './prefix.ts'
 
-/** What `GET /api/console/welcome` returns. */
+/** The answer of `GET /api/console/welcome`. */
 export interface Welcome {
   /** The tenant that the Host names. */
   tenant: { name: string; subdomain: string } | null

@@ -10,7 +10,7 @@ interface ConfirmDangerProps {
   readonly children: ReactNode
   readonly onConfirm: () => void
   readonly onCancel: () => void
-  /** What went wrong at the last attempt. */
+  /** The failure of the last attempt. */
   readonly error?: string | undefined
   readonly isBusy?: boolean
 }
@@ -39,7 +39,7 @@ export function ConfirmDanger(props: ConfirmDangerProps) {
   )
 }
 
-/** What a final confirmation collects besides the name. */
+/** The answers that a final confirmation collects besides the name. */
 export interface FinalConfirmation {
   readonly password?: string
   readonly code?: string

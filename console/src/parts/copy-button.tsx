@@ -4,35 +4,44 @@ import { Icon } from './icon.tsx'
 
 const CONFIRMED_MS = 2_000
 
+const RESULTS = {
+  copied: { icon: 'check', words: commonTexts.copied },
+  failed: { icon: 'close', words: commonTexts.notCopied },
+} as const
+
 /**
  * Copies a text to the clipboard. With `label` it is an icon that this text names. Shows nothing where the browser
  * has no clipboard, as over plain HTTP.
  */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
-  const [isCopied, setCopied] = useState(false)
+  const [result, setResult] = useState<keyof typeof RESULTS>()
   useEffect(() => {
-    if (!isCopied) return
-    const timer = setTimeout(() => setCopied(false), CONFIRMED_MS)
+    if (!result) return
+    const timer = setTimeout(() => setResult(undefined), CONFIRMED_MS)
     return () => clearTimeout(timer)
-  }, [isCopied])
+  }, [result])
   // The type says that the clipboard always exists. Outside a secure context it does not.
   const clipboard: Clipboard | undefined = navigator.clipboard
   if (!clipboard) return null
-  const copy = async () => {
-    await clipboard.writeText(text)
-    setCopied(true)
-  }
+  const copy = () =>
+    clipboard.writeText(text).then(
+      () => setResult('copied'),
+      // The browser may refuse, for example without permission.
+      () => setResult('failed'),
+    )
+  const words = result && RESULTS[result].words
   return (
     <button
       type="button"
       className={label ? 'plain' : ''}
-      aria-label={isCopied ? undefined : label}
+      aria-label={label}
       title={label}
       onClick={() => void copy()}
     >
-      <Icon name={isCopied ? 'check' : 'copy'} />
-      {label ? isCopied && <span className="hidden">{commonTexts.copied}</span> : null}
-      {!label && (isCopied ? commonTexts.copied : commonTexts.copy)}
+      <Icon name={result ? RESULTS[result].icon : 'copy'} />
+      <span role="status" className={label ? 'hidden' : undefined}>
+        {words ?? (label ? '' : commonTexts.copy)}
+      </span>
     </button>
   )
 }

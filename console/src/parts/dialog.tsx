@@ -9,21 +9,12 @@ interface DialogProps {
   readonly onClose: () => void
   /** Interrupts the reader, for questions about danger. */
   readonly alert?: boolean
-  /** False keeps Escape from closing the dialog. */
-  readonly dismissible?: boolean
   /** Takes the focus when the dialog opens; by default the first control does. */
   readonly initialFocus?: RefObject<HTMLElement | null>
 }
 
 /** A modal dialog, open for as long as it is rendered. The browser returns the focus when it closes. */
-export function Dialog({
-  title,
-  children,
-  onClose,
-  alert = false,
-  dismissible = true,
-  initialFocus,
-}: DialogProps) {
+export function Dialog({ title, children, onClose, alert = false, initialFocus }: DialogProps) {
   const titleId = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   useModal(dialog, initialFocus)
@@ -34,7 +25,7 @@ export function Dialog({
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        if (dismissible) onClose()
+        onClose()
       }}
       // A page behind the dialog does not see its keys.
       onKeyDown={(event) => event.stopPropagation()}

@@ -1,6 +1,6 @@
 import { createContext, use } from 'react'
 
-/** What the fields of a form know about it. */
+/** The part of a form that its fields know. */
 export interface FormContextValue {
   /** Starts the ids of the fields. */
   id: string

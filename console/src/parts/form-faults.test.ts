@@ -45,7 +45,7 @@ test('names the connection when nothing responds', () => {
 test('shows the request id of a server error and keeps its detail to itself', () => {
   const error = new ApiError({ status: 500, detail: 'Internal error', requestId: 'r-2' })
   expect(troubleOf(error, FIELDS)).toMatchObject({
-    message: 'Something went wrong on the server. Try again.',
+    message: 'Something went wrong. Try again.',
     requestId: 'r-2',
   })
 })

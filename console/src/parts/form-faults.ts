@@ -8,13 +8,13 @@ export interface FieldFault {
   message: string
 }
 
-/** Why a form could not be sent. */
+/** The reasons why a form could not be sent. */
 export interface FormTrouble {
   /** Concerns the whole form. */
   message?: string | undefined
   faults: readonly FieldFault[]
   requestId?: string | undefined
-  /** When the next attempt is allowed, in milliseconds since 1970. */
+  /** The time of the next allowed attempt, in milliseconds since 1970. */
   waitUntil?: number | undefined
 }
 
@@ -73,6 +73,12 @@ function messageOf(error: ApiError, others: readonly string[]): string | undefin
 
 const waitOf = ({ retryAfter }: ApiError) =>
   retryAfter === undefined ? {} : { waitUntil: Date.now() + retryAfter * 1000 }
+
+/** Returns the trouble of one field. Its message replaces that of the service. */
+export const faultAt = (field: string, message: string): FormTrouble => ({
+  message: undefined,
+  faults: [{ field, message }],
+})
 
 /** Writes a message of the service as a sentence. */
 function sentence(message: string): string {

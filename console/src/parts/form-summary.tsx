@@ -1,4 +1,4 @@
-/** What went wrong with a form, on top of it. It takes the focus when it appears. */
+/** The faults of a form, on top of it. The summary takes the focus when it appears. */
 import { useSyncExternalStore } from 'react'
 import { formTexts } from './form.texts.ts'
 import { fieldId } from './form-context.ts'
@@ -48,8 +48,8 @@ function FaultLink({ target, children }: { target: string; children: string }) {
   )
 }
 
-/** Counts down. Only the first and the last sentence are read out, as the seconds would interrupt everything else. */
-function WaitMessage({ message, until }: { message: string; until: number }) {
+/** Counts down to a time. Only the first and the last sentence are read out, as the seconds would interrupt everything else. */
+export function WaitMessage({ message, until }: { message: string; until: number }) {
   const now = useSyncExternalStore(eachSecond, () => Math.floor(Date.now() / 1000))
   const left = Math.ceil(until / 1000 - now)
   return (

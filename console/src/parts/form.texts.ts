@@ -9,7 +9,7 @@ export const formTexts = {
   tooShort: (characters: number) => `Use at least ${characters} characters.`,
   invalid: 'This value is not valid.',
   unreachable: 'Wardkeep does not respond. Check your connection and try again.',
-  failed: 'Something went wrong on the server. Try again.',
+  failed: 'Something went wrong. Try again.',
   requestId: (id: string) => `Request ${id}`,
   tooManyAttempts: 'Too many attempts.',
   tryAgainIn: (seconds: number) => `Try again in ${duration(seconds)}.`,

@@ -10,9 +10,16 @@ import {
 } from 'react'
 import { ApiError, retryDelayOf } from '../api/problem.ts'
 import { drafts, session } from '../session/index.ts'
+import { formTexts } from './form.texts.ts'
 import { FormContext } from './form-context.ts'
 import { DraftOffer, draftOf } from './form-draft.tsx'
-import { controlsOf, type FormTrouble, findFaults, troubleOf } from './form-faults.ts'
+import {
+  controlsOf,
+  type FieldFault,
+  type FormTrouble,
+  findFaults,
+  troubleOf,
+} from './form-faults.ts'
 import { FormSummary } from './form-summary.tsx'
 import './form.css'
 
@@ -61,18 +68,15 @@ export function Form({ onSubmit, submit, busy, explain, draft, children, footer 
     const form = event.currentTarget
     if (isSending.current) return
     if (isWaiting(trouble)) return fail(trouble)
-    const faults = findFaults(form)
-    if (faults.length > 0) return fail({ faults })
     isSending.current = true
     setBusy(true)
     try {
-      await sendPatiently(form, onSubmit)
+      const faults = await sendPatiently(form, onSubmit)
+      if (faults.length > 0) return fail({ faults })
       setTrouble(NO_TROUBLE)
       if (draft) drafts.drop(draft)
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      const fields = new Set(controlsOf(form).map(({ name }) => name))
-      fail(explainedTrouble(troubleOf(error, fields), explain?.(error)))
+      fail(troubleWith(form, error, explain))
     } finally {
       isSending.current = false
       setBusy(false)
@@ -106,16 +110,37 @@ const explainedTrouble = (
 const isWaiting = ({ waitUntil }: FormTrouble): boolean =>
   waitUntil !== undefined && waitUntil > Date.now()
 
-/** Sends a form again for as long as the service is unavailable and the form is on the page. */
-async function sendPatiently(form: HTMLFormElement, send: FormProps['onSubmit']): Promise<void> {
+function troubleWith(
+  form: HTMLFormElement,
+  error: unknown,
+  explain: FormProps['explain'],
+): FormTrouble {
+  if (!(error instanceof ApiError)) {
+    reportError(error)
+    return { faults: [], message: formTexts.failed }
+  }
+  const fields = new Set(controlsOf(form).map(({ name }) => name))
+  return explainedTrouble(troubleOf(error, fields), explain?.(error))
+}
+
+/**
+ * Sends a form again for as long as the service is unavailable and the form is on the page. Returns the faults that
+ * keep it from being sent.
+ */
+async function sendPatiently(
+  form: HTMLFormElement,
+  send: FormProps['onSubmit'],
+): Promise<readonly FieldFault[]> {
   for (;;) {
+    const faults = findFaults(form)
+    if (faults.length > 0) return faults
     try {
       await send(readerOf(form))
-      return
+      return []
     } catch (error) {
       if (!(error instanceof ApiError) || !error.isUnavailable || !form.isConnected) throw error
       await new Promise((resolve) => setTimeout(resolve, retryDelayOf(error) * 1000))
-      if (!form.isConnected) return
+      if (!form.isConnected) throw error
     }
   }
 }

@@ -13,7 +13,7 @@ export interface Job {
   readonly phase: string
   readonly done?: number
   readonly total?: number
-  /** What is counted, in the singular. */
+  /** The counted thing, in the singular. */
   readonly noun?: string
   readonly secondsLeft?: number
   readonly startedAt: string

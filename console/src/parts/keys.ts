@@ -69,8 +69,14 @@ export function listenToKeys(): () => void {
 
 function handleKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing || document.querySelector('dialog:modal')) return
-  const hasModifier = event.ctrlKey || event.metaKey
-  if (event.altKey || (!hasModifier && (isTyping(event.target) || !isAllowed(event.key)))) return
+  // Windows reports AltGr, which some layouts need for "?" or "/", as Ctrl and Alt.
+  const isAltGraph = event.getModifierState('AltGraph')
+  const hasModifier = !isAltGraph && (event.ctrlKey || event.metaKey)
+  if (
+    (event.altKey && !isAltGraph) ||
+    (!hasModifier && (isTyping(event.target) || !isAllowed(event.key)))
+  )
+    return
   const pressed = nameOf(event, hasModifier)
   const sequence =
     prefix && event.timeStamp - prefix.at < SEQUENCE_MS ? `${prefix.key} ${pressed}` : pressed

@@ -24,11 +24,13 @@ interface MenuProps {
 export function Menu({ children, items, label, className = '' }: MenuProps) {
   const id = useId()
   const popup = useRef<HTMLDivElement>(null)
+  /** The item that takes the focus when the menu opens. */
+  const first = useRef(0)
   const openByArrow = (event: KeyboardEvent<HTMLButtonElement>) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()
+    first.current = event.key === 'ArrowUp' ? -1 : 0
     popup.current?.showPopover({ source: event.currentTarget })
-    if (event.key === 'ArrowUp') itemsOf(popup.current).at(-1)?.focus()
   }
   return (
     <>
@@ -50,7 +52,10 @@ export function Menu({ children, items, label, className = '' }: MenuProps) {
         role="menu"
         aria-label={label}
         className="popup end"
-        onToggle={(event) => event.newState === 'open' && itemsOf(event.currentTarget)[0]?.focus()}
+        onToggle={(event) => {
+          if (event.newState === 'open') itemsOf(event.currentTarget).at(first.current)?.focus()
+          first.current = 0
+        }}
         onKeyDown={(event) => {
           if (event.key === 'Tab') event.currentTarget.hidePopover()
           moveFocus(event, itemsOf(event.currentTarget), 'vertical')

@@ -1,4 +1,3 @@
-import { useLocation } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef } from 'react'
 import './page-head.css'
 
@@ -9,19 +8,18 @@ interface PageHeadProps {
   readonly actions?: ReactNode
 }
 
-let shownPath: string | undefined
+/** The title of the document before its first page, as `index.html` has it. */
+const UNTITLED = 'Wardkeep'
 
-/** The title of a page with its actions. It takes the focus when someone comes from another page. */
+/** The title of a page with its actions. It takes the focus, unless the browser has just opened the document. */
 export function PageHead({ title, count, actions }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  const { pathname } = useLocation()
+  useEffect(() => {
+    if (document.title !== UNTITLED) heading.current?.focus()
+  }, [])
   useEffect(() => {
     document.title = `${title} – Wardkeep`
   }, [title])
-  useEffect(() => {
-    if (shownPath !== undefined && shownPath !== pathname) heading.current?.focus()
-    shownPath = pathname
-  }, [pathname])
   return (
     <div className="page-head">
       <h1 ref={heading} tabIndex={-1}>

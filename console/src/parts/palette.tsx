@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Icon } from './icon.tsx'
 import type { IconName } from './icons.ts'
 import { ListOption } from './list-option.tsx'
@@ -24,16 +24,14 @@ export interface PaletteGroup {
 }
 
 interface PaletteProps {
-  /** What is searched, as the name of the dialog and the hint of the input. */
+  /** The name of the dialog and the hint of the input, such as "Search people". */
   readonly label: string
   readonly groups: readonly PaletteGroup[]
   readonly isSearching: boolean
-  /** Called with what was typed, once typing has paused for 200 ms. */
+  /** Called with the text after each change. */
   readonly onSearch: (text: string) => void
   readonly onClose: () => void
 }
-
-const PAUSE_MS = 200
 
 /** The search over everything, in a dialog: the input keeps the focus, and arrow keys move among the results. */
 export function Palette({ label, groups, isSearching, onSearch, onClose }: PaletteProps) {
@@ -44,7 +42,6 @@ export function Palette({ label, groups, isSearching, onSearch, onClose }: Palet
   const items = groups.flatMap((group) => group.items)
   const active = Math.max(0, Math.min(wanted, items.length - 1))
   useModal(dialog)
-  usePause(text, onSearch)
   const choose = (item: PaletteItem | undefined) => {
     if (!item) return
     onClose()
@@ -81,6 +78,7 @@ export function Palette({ label, groups, isSearching, onSearch, onClose }: Palet
         value={text}
         onChange={(event) => {
           setText(event.target.value)
+          onSearch(event.target.value.trim())
           setWanted(0)
         }}
         onKeyDown={onKeyDown}
@@ -134,11 +132,4 @@ function PaletteResults({ prefix, group, active, onChoose }: PaletteResultsProps
       ))}
     </div>
   )
-}
-
-function usePause(text: string, onPause: (text: string) => void): void {
-  useEffect(() => {
-    const timer = setTimeout(() => onPause(text.trim()), PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [text, onPause])
 }

@@ -8,7 +8,7 @@ import './panel.css'
 interface PanelProps {
   readonly title: string
   readonly subtitle?: ReactNode
-  /** What stands before the title, such as an avatar. */
+  /** Stands before the title, such as an avatar. */
   readonly mark?: ReactNode
   readonly children: ReactNode
   /** The buttons at the foot. */

@@ -1,6 +1,6 @@
-import type { UseQueryResult } from '@tanstack/react-query'
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { ApiError } from '../api/problem.ts'
+import { ApiError, retryDelayOf } from '../api/problem.ts'
 import { Skeleton } from './skeleton.tsx'
 import { ErrorState, Maintenance, NoRight, StaleBanner, TooManyRequests } from './states.tsx'
 
@@ -13,26 +13,48 @@ interface QueryStateProps<Data> {
 
 /** Shows the data of a query, or the state that it is in. Data that could not be renewed stay, with a banner. */
 export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<Data>) {
-  const retry = () => void query.refetch()
-  if (query.data === undefined) {
-    // While a request is repeated by itself, the reason shows.
-    const reason = query.error ?? query.failureReason
-    return reason ? <QueryError error={reason} onRetry={retry} /> : (skeleton ?? <Skeleton />)
+  const client = useQueryClient()
+  // While a request is repeated automatically, the reason shows.
+  const reason = query.error ?? query.failureReason
+  const retry = async () => {
+    // A request that waits for its next attempt would keep a new one from starting.
+    await client.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === reason })
+    await query.refetch()
   }
+  if (query.data === undefined && !reason) return skeleton ?? <Skeleton />
+  if (query.data === undefined || isFinal(reason))
+    return <QueryError error={reason} isRetrying={query.isFetching} onRetry={() => void retry()} />
   return (
     <>
-      {query.isError && <StaleBanner since={new Date(query.dataUpdatedAt)} onRetry={retry} />}
+      {reason && <StaleBanner since={new Date(query.dataUpdatedAt)} onRetry={() => void retry()} />}
       {children(query.data)}
     </>
   )
 }
 
+/** True when the data are gone, or no longer for the reader. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 403 || error.status === 404)
+
+interface QueryErrorProps {
+  readonly error: unknown
+  /** True while the request is repeated automatically. */
+  readonly isRetrying?: boolean
+  readonly onRetry: () => void
+}
+
 /** Says why a request failed, and what follows from it. */
-export function QueryError({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+export function QueryError({ error, isRetrying = false, onRetry }: QueryErrorProps) {
   if (!(error instanceof ApiError)) return <ErrorState detail={String(error)} onRetry={onRetry} />
   if (error.status === 503) return <Maintenance />
   if (error.status === 403) return <NoRight />
   if (error.status === 429)
-    return <TooManyRequests seconds={error.retryAfter ?? 5} onRetry={onRetry} />
+    return (
+      <TooManyRequests
+        key={error.receivedAt}
+        seconds={retryDelayOf(error)}
+        onEnd={() => !isRetrying && onRetry()}
+      />
+    )
   return <ErrorState detail={error.detail} requestId={error.requestId} onRetry={onRetry} />
 }

@@ -4,6 +4,7 @@ import { session } from '../session/index.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 import { Icon } from './icon.tsx'
+import { saveText } from './save-text.ts'
 import { secretOnceTexts as texts } from './secret-once.texts.ts'
 import './secret-once.css'
 
@@ -66,14 +67,4 @@ export function SecretOnce({ label, value, fileName, onKept }: SecretOnceProps) 
       )}
     </section>
   )
-}
-
-/** Saves a text as a file, without a request. */
-function saveText(text: string, fileName: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = fileName
-  link.click()
-  URL.revokeObjectURL(url)
 }

@@ -1,5 +1,5 @@
-/** What a page shows when it cannot show its data, and why. */
-import { type ReactNode, useEffect, useState } from 'react'
+/** The states of a page that cannot show its data. */
+import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { commonTexts } from '../words/common.texts.ts'
 import { formatClock, formatDuration } from '../words/dates.ts'
 import { CopyButton } from './copy-button.tsx'
@@ -41,7 +41,7 @@ export function NothingFound({ children, onClear }: { children: ReactNode; onCle
 }
 
 interface ErrorStateProps {
-  /** What happened and what to do, as the API answers it. */
+  /** The answer of the API: the failure, and the next step of the reader. */
   readonly detail: string
   readonly requestId?: string | undefined
   readonly onRetry?: () => void
@@ -95,12 +95,13 @@ export function StaleBanner({ since, onRetry }: { since: Date; onRetry: () => vo
 interface TooManyRequestsProps {
   /** Seconds to wait, as the API asks. */
   readonly seconds: number
-  readonly onRetry: () => void
+  /** Called once, after the countdown. */
+  readonly onEnd: () => void
 }
 
-/** Counts down after too many requests, then loads again. */
-export function TooManyRequests({ seconds, onRetry }: TooManyRequestsProps) {
-  const left = useCountdown(seconds, onRetry)
+/** Counts down after too many requests. Another refusal needs another key. */
+export function TooManyRequests({ seconds, onEnd }: TooManyRequestsProps) {
+  const left = useCountdown(seconds, onEnd)
   return (
     <div className="banner" role="timer" aria-live="off">
       {texts.tooMany(left < 120 ? `${left} s` : formatDuration(left))}
@@ -118,16 +119,17 @@ export function Maintenance() {
   )
 }
 
-/** Returns the seconds that are left, and calls back at zero. */
+/** Returns the seconds that are left, and calls back once at zero. */
 function useCountdown(seconds: number, onEnd: () => void): number {
   const [left, setLeft] = useState(seconds)
+  const end = useEffectEvent(onEnd)
   useEffect(() => {
     if (left <= 0) {
-      onEnd()
+      end()
       return
     }
     const timer = setTimeout(() => setLeft(left - 1), 1_000)
     return () => clearTimeout(timer)
-  }, [left, onEnd])
+  }, [left])
   return left
 }

@@ -28,6 +28,11 @@ export function dismissToast(id: number): void {
   setToasts(toasts.filter((toast) => toast.id !== id))
 }
 
+/** Removes all messages, and with them the ways back. */
+export function clearToasts(): void {
+  for (const { id } of toasts) dismissToast(id)
+}
+
 /** Keeps a message while a pointer or the focus is on it. */
 export function holdToast(id: number): void {
   clearTimeout(timers.get(id))

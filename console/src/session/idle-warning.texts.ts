@@ -8,7 +8,7 @@ const seconds = new Intl.NumberFormat(LOCALE, {
 
 export const idleWarningTexts = {
   title: 'Are you still there?',
-  body: 'You are signed out soon, because there was no activity. What you typed is kept for you.',
+  body: 'You will be signed out soon because there was no activity.',
   left: (left: number) => `${seconds.format(left)} left`,
   stay: 'Stay signed in',
   signOut: 'Sign out',

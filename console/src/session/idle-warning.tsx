@@ -1,5 +1,6 @@
 /** The warning before a sign-out for inactivity. */
-import { useId } from 'react'
+import { useId, useRef } from 'react'
+import { useModal } from '../parts/modal.ts'
 import { idleWarningTexts as texts } from './idle-warning.texts.ts'
 import { idleWatch, session, useSecondsLeft } from './index.ts'
 import './idle-warning.css'
@@ -12,9 +13,11 @@ export function IdleWarning() {
 
 function Warning({ left }: { left: number }) {
   const id = useId()
+  const dialog = useRef<HTMLDialogElement>(null)
+  useModal(dialog)
   return (
     <dialog
-      ref={showModal}
+      ref={dialog}
       className="idle-warning"
       role="alertdialog"
       aria-labelledby={`${id}-title`}
@@ -39,8 +42,4 @@ function Warning({ left }: { left: number }) {
       </div>
     </dialog>
   )
-}
-
-function showModal(dialog: HTMLDialogElement | null): void {
-  if (dialog && !dialog.open) dialog.showModal()
 }

@@ -1,5 +1,5 @@
 /** Watches for activity and signs out after too long without any. */
-import { heartbeatMs, idlePhase } from './idle.ts'
+import { heartbeatMs, idlePhase, latestActivity } from './idle.ts'
 
 const EVENTS = ['pointerdown', 'pointermove', 'keydown', 'wheel', 'scroll', 'touchstart'] as const
 const THROTTLE_MS = 1000
@@ -112,7 +112,7 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
  */
 function readActivity(own: number): number {
   try {
-    return Math.max(own, Number(localStorage.getItem(STORED)) || 0)
+    return latestActivity(own, Number(localStorage.getItem(STORED)) || 0, Date.now())
   } catch {
     return own
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { heartbeatMs, idlePhase } from './idle.ts'
+import { heartbeatMs, idlePhase, latestActivity } from './idle.ts'
 
 const LIMIT = 15 * 60_000
 const START = Date.parse('2026-11-21T08:30:00Z')
@@ -29,4 +29,12 @@ describe('the idle phase', () => {
 test('reports activity every minute, or four times within a short limit', () => {
   expect(heartbeatMs(LIMIT)).toBe(60_000)
   expect(heartbeatMs(120_000)).toBe(30_000)
+})
+
+test.each([
+  [100, 150, 150],
+  [150, 100, 150],
+  [100, 900, 200],
+])('takes the later of the activities %i and %i, at most now', (own, stored, latest) => {
+  expect(latestActivity(own, stored, 200)).toBe(latest)
 })

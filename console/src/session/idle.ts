@@ -5,7 +5,7 @@ export const WARNING_MS = 60_000
 
 const MAX_HEARTBEAT_MS = 60_000
 
-/** Where a session stands: before the warning, within it, or past the limit. */
+/** The phase of a session: before the warning, within it, or past the limit. */
 export type IdlePhase =
   | { phase: 'active'; checkInMs: number }
   | { phase: 'warning'; secondsLeft: number }
@@ -21,3 +21,7 @@ export function idlePhase(now: number, lastActivity: number, limitMs: number): I
 
 /** Returns how often an active tab reports activity to the service, which has the same limit. */
 export const heartbeatMs = (limitMs: number): number => Math.min(MAX_HEARTBEAT_MS, limitMs / 4)
+
+/** Returns the later of two activities. A clock that was ahead may have stored a time in the future. */
+export const latestActivity = (own: number, stored: number, now: number): number =>
+  Math.max(own, Math.min(stored, now))

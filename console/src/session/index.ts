@@ -12,7 +12,7 @@ export type { Person, SignedOutReason } from './session.ts'
 
 const channel = openChannel()
 
-/** What was typed in forms before a sign-out. */
+/** The text typed in forms before a sign-out. */
 export const drafts = createDrafts()
 
 export const session = createSession({

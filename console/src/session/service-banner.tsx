@@ -1,4 +1,4 @@
-/** One calm sentence while the service does not respond. The pages ask it again by themselves. */
+/** One calm sentence while the service does not respond. The pages ask it again automatically. */
 import { useServiceAway } from '../api/availability.ts'
 import './service-banner.css'
 

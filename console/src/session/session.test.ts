@@ -12,6 +12,7 @@ let reloads: number
 let receive: (message: TabMessage) => void
 let answers: Record<string, () => Response | ApiError>
 let session: Session
+let pause: () => Promise<void>
 
 const answer = (token: string, user_id = 7) =>
   Response.json({ access_token: token, expires_in: 300, tenant_id: 1, user_id, idle_minutes: 15 })
@@ -23,6 +24,7 @@ beforeEach(() => {
   calls = []
   published = []
   reloads = 0
+  pause = () => Promise.resolve()
   answers = { POST: () => answer('first'), refresh: () => answer('second'), DELETE: noContent }
   session = createSession({
     async sendJson(method, path) {
@@ -40,12 +42,14 @@ beforeEach(() => {
     },
     takeTurn: (work) => work(),
     now: () => now,
-    pause: () => Promise.resolve(),
+    pause: () => pause(),
     reload: () => {
       reloads++
     },
   })
 })
+
+const textOfToken = async () => (await session.accessToken())?.text
 
 const noContent = () => new Response(null, { status: 204 })
 
@@ -61,7 +65,7 @@ test.each([429, 503, 0])('does not read %i as signed out', async (status) => {
   await expect(session.renew()).rejects.toMatchObject({ status })
   expect(session.state().status).toBe('signed-in')
   now += 250_000
-  expect(await session.accessToken()).toBe('first')
+  expect(await textOfToken()).toBe('first')
   now += 60_000
   await expect(session.accessToken()).rejects.toMatchObject({ status })
 })
@@ -69,17 +73,18 @@ test.each([429, 503, 0])('does not read %i as signed out', async (status) => {
 test('renews a minute before the token expires, once for all requests', async () => {
   await session.signIn(CREDENTIALS)
   now += 239_000
-  expect(await session.accessToken()).toBe('first')
+  expect(await textOfToken()).toBe('first')
   now += 1000
-  const tokens = await Promise.all([session.accessToken(), session.accessToken()])
+  const tokens = await Promise.all([textOfToken(), textOfToken()])
   expect(tokens).toEqual(['second', 'second'])
   expect(calls).toEqual(['POST', 'refresh'])
 })
 
 test('replaces a refused token once', async () => {
   await session.signIn(CREDENTIALS)
-  expect(await session.replaceToken('first')).toBe('second')
-  expect(await session.replaceToken('first')).toBe('second')
+  const refused = { text: 'first', owner: '1:7' }
+  expect(await session.replaceToken(refused)).toMatchObject({ text: 'second' })
+  expect(await session.replaceToken(refused)).toMatchObject({ text: 'second' })
   expect(calls).toEqual(['POST', 'refresh'])
 })
 
@@ -99,6 +104,52 @@ test('forgets the person at once and goes on until the service has ended the ses
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'idle' })
   expect(published.at(-1)).toEqual({ type: 'locked' })
   await expect.poll(() => attempts).toBe(3)
+})
+
+test('goes on ending the session after a sign-in that failed', async () => {
+  await session.signIn(CREDENTIALS)
+  let isAway = true
+  answers.DELETE = () => (isAway ? refusal(500) : noContent())
+  answers.POST = () => refusal(401)
+  let deletions = 0
+  pause = async () => {
+    await new Promise((resolve) => setTimeout(resolve))
+    if (calls.filter((call) => call === 'POST').length > 1) isAway = false
+    deletions = calls.filter((call) => call === 'DELETE').length
+  }
+  session.signOut('chosen')
+  await expect(session.signIn(CREDENTIALS)).rejects.toMatchObject({ status: 401 })
+  await expect.poll(() => isAway).toBe(false)
+  await expect.poll(() => calls.filter((call) => call === 'DELETE').length).toBe(deletions + 1)
+})
+
+test('stops ending the session once somebody signs in', async () => {
+  await session.signIn(CREDENTIALS)
+  answers.DELETE = () => refusal(503)
+  pause = () => new Promise((resolve) => setTimeout(resolve))
+  session.signOut('chosen')
+  await session.signIn(CREDENTIALS)
+  const ended = calls.length
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(calls.length).toBe(ended)
+})
+
+test('gives up ending a session that the service refuses to end', async () => {
+  await session.signIn(CREDENTIALS)
+  answers.DELETE = () => refusal(403)
+  session.signOut('chosen')
+  await session.signIn(CREDENTIALS)
+  expect(calls).toEqual(['POST', 'DELETE', 'POST'])
+})
+
+test('never hands a request of one person the token of another', async () => {
+  await session.signIn(CREDENTIALS)
+  const refused = await session.accessToken()
+  if (!refused) throw new Error('no token')
+  expect(await session.replaceToken({ ...refused, text: 'older', owner: '1:8' })).toBeUndefined()
+  now += 250_000
+  answers.refresh = () => refusal(401)
+  await expect(session.accessToken()).rejects.toMatchObject({ status: 401 })
 })
 
 test('ignores a renewal that arrives after the sign-out', async () => {
@@ -131,6 +182,15 @@ test('drops everything when another person signs in', async () => {
   expect(reloads).toBe(1)
 })
 
+test('drops everything when another person signs in after a sign-out', async () => {
+  await session.signIn(CREDENTIALS)
+  session.signOut('chosen')
+  answers.POST = () => answer('other', 8)
+  await session.signIn(CREDENTIALS)
+  expect(session.state().status).toBe('signed-out')
+  expect(reloads).toBe(1)
+})
+
 test('drops everything when the cookie belongs to another person', async () => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => answer('third', 8)
@@ -145,7 +205,11 @@ test('signs in again after a change of the password', async () => {
   await session.signIn(CREDENTIALS)
   answers.POST = () => answer('after')
   expect(await session.signInAgain('another-Secret-4')).toBe(true)
-  expect(await session.accessToken()).toBe('after')
+  expect(await textOfToken()).toBe('after')
+  let attempts = 0
+  answers.POST = () => (++attempts < 3 ? refusal(429) : answer('later'))
+  expect(await session.signInAgain('another-Secret-4')).toBe(true)
+  expect(attempts).toBe(3)
   answers.POST = () => refusal(401)
   expect(await session.signInAgain('another-Secret-4')).toBe(false)
 })

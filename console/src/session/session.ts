@@ -3,23 +3,23 @@
  * neither storage, the address nor a global object holds it.
  */
 import type { paths } from '@wardkeep/client/api'
-import { ApiError } from '../api/problem.ts'
+import { ApiError, retryDelayOf } from '../api/problem.ts'
 import type { Channel, TabMessage } from './channel.ts'
 
 type Login = paths['/api/auth/login']['post']
 
-/** What a person signs in with. */
+/** The input of a sign-in. */
 export type Credentials = Login['requestBody']['content']['application/json']
 
 type Tokens = Login['responses']['200']['content']['application/json']
 
-/** What the service returns for a session of the console. */
+/** The service's answer for a session of the console. */
 export type SessionAnswer = Omit<Tokens, 'refresh_token'> & { idle_minutes: number }
 
 /** The signed-in person and the limits of the session. */
 export type Person = Omit<SessionAnswer, 'access_token' | 'token_type' | 'expires_in'>
 
-/** Why nobody is signed in. `none` means that nobody was. */
+/** The reason why nobody is signed in. `none` means that nobody was. */
 export type SignedOutReason =
   | 'none'
   | 'chosen'
@@ -52,32 +52,42 @@ export interface Session {
   ensure(): Promise<Person | undefined>
   signIn(credentials: Credentials): Promise<Person>
   /**
-   * Signs the same person in with a new password, which has ended every session of theirs. Returns false when they have
-   * to sign in themselves.
+   * Signs the same person in with a new password, which has ended every session of theirs. Waits for a service that is
+   * away. Returns false when they have to sign in themselves.
    */
   signInAgain(password: string): Promise<boolean>
   /** Forgets the person at once, in every tab, then ends the session at the service. */
   signOut(reason: 'chosen' | 'idle' | 'password-changed'): void
   /** Renews the session, which also reports activity to the service. */
   renew(): Promise<void>
-  /** Returns a token that is good for a while, or undefined when nobody is signed in. */
-  accessToken(): Promise<string | undefined>
-  /** Returns the token that replaces a refused one. */
-  replaceToken(refused: string): Promise<string | undefined>
+  /**
+   * Returns a token that is good for a while, or undefined when nobody is signed in.
+   * @throws ApiError when the person changes before the token is there
+   */
+  accessToken(): Promise<AccessToken | undefined>
+  /** Returns the token that replaces a refused one. Undefined once its owner is no longer signed in. */
+  replaceToken(refused: AccessToken): Promise<AccessToken | undefined>
 }
 
 const SESSION = '/api/console/session'
 const RENEW_BEFORE_SECONDS = 60
-const SIGN_OUT_RETRY_SECONDS = 5
+const SIGN_OUT_WAIT_SECONDS = 5
 
-interface Token {
-  text: string
+/** An access token of one person. */
+export interface AccessToken {
+  readonly text: string
+  /** Names the person, as `personKey` does. */
+  readonly owner: string
+}
+
+interface Token extends AccessToken {
   renewAt: number
   expiresAt: number
 }
 
-const tokenOf = (text: string, seconds: number, now: number): Token => ({
+const tokenOf = (text: string, owner: string, seconds: number, now: number): Token => ({
   text,
+  owner,
   renewAt: now + Math.max(seconds - RENEW_BEFORE_SECONDS, seconds / 2) * 1000,
   expiresAt: now + seconds * 1000,
 })
@@ -85,6 +95,13 @@ const tokenOf = (text: string, seconds: number, now: number): Token => ({
 /** Names a person across tenants. */
 export const personKey = (person: { tenant_id: number; user_id: number }): string =>
   `${person.tenant_id}:${person.user_id}`
+
+const signedInPerson = (state: SessionState): Person | undefined =>
+  state.status === 'signed-in' ? state.person : undefined
+
+/** Returns the person who is signed in, or was before. */
+const knownPerson = (state: SessionState): Person | undefined =>
+  state.status === 'signed-out' ? state.last : signedInPerson(state)
 
 /** Creates the session. It sends nothing before the first call. */
 export function createSession(deps: SessionDeps): Session {
@@ -97,46 +114,43 @@ export function createSession(deps: SessionDeps): Session {
   let signedInWith: Omit<Credentials, 'password' | 'totp_code'> | undefined
   /** Grows with each sign-in and sign-out, so that responses of an earlier session are ignored. */
   let epoch = 0
-  /** Grows with each sign-in of another tab. */
-  let signInsElsewhere = 0
+  /** Grows with each sign-in that succeeded, in this tab or another one. */
+  let signIns = 0
 
   function change(next: SessionState): void {
     state = next
     for (const listener of listeners) listener()
   }
 
-  const current = (): Person | undefined =>
-    state.status === 'signed-in' ? state.person : undefined
-
   function forget(reason: SignedOutReason): void {
     epoch++
     token = undefined
     signedInWith = undefined
-    const last = state.status === 'signed-out' ? state.last : current()
-    change({ status: 'signed-out', reason, last })
+    change({ status: 'signed-out', reason, last: knownPerson(state) })
   }
 
   function adopt(answer: SessionAnswer): Person {
     const { access_token, token_type: _, expires_in, ...person } = answer
-    const before = current()
-    if (before && personKey(before) !== personKey(person)) {
+    const before = knownPerson(state)
+    const owner = personKey(person)
+    if (before && personKey(before) !== owner) {
       forget('elsewhere')
       deps.reload()
       return person
     }
-    token = tokenOf(access_token, expires_in, now())
+    token = tokenOf(access_token, owner, expires_in, now())
     change({ status: 'signed-in', person })
     return person
   }
 
   async function askForToken(): Promise<void> {
-    const asked = { epoch, signInsElsewhere }
+    const asked = { epoch, signIns }
     const answer = await sendRenewal(sendJson)
     if (asked.epoch !== epoch) return
     if (answer) adopt(answer)
     // The refused cookie was that of the earlier session.
-    else if (asked.signInsElsewhere !== signInsElsewhere) await askForToken()
-    else forget(current() ? 'ended' : 'none')
+    else if (asked.signIns !== signIns) await askForToken()
+    else forget(signedInPerson(state) ? 'ended' : 'none')
   }
 
   function renew(): Promise<void> {
@@ -146,30 +160,31 @@ export function createSession(deps: SessionDeps): Session {
     return renewing
   }
 
-  /** Ends the session at the service. Goes on trying until it succeeds or somebody signs in. */
-  async function endSession(ended: number): Promise<void> {
-    while (ended === epoch) {
-      try {
-        await takeTurn(() => sendJson('DELETE', SESSION, {}))
-        return
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status === 401) return
-        await deps.pause(error.retryAfter ?? SIGN_OUT_RETRY_SECONDS)
-      }
+  /** Ends the session at the service, unless somebody has signed in since. */
+  async function endSession(): Promise<void> {
+    const before = signIns
+    const end = async () => {
+      if (before === signIns) await sendJson('DELETE', SESSION, {})
     }
+    // The refused cookie belongs to no session.
+    await persist(() => takeTurn(end), deps.pause).catch(() => undefined)
   }
 
   function signOut(reason: 'chosen' | 'idle' | 'password-changed'): void {
     forget(reason)
     channel.publish({ type: reason === 'idle' ? 'locked' : 'signed-out' })
-    ending = endSession(epoch)
+    ending = endSession()
   }
 
   async function signIn(credentials: Credentials): Promise<Person> {
     epoch++
     // A sign-out that arrives late would clear the new cookie.
-    await Promise.race([ending, deps.pause(SIGN_OUT_RETRY_SECONDS)])
-    const answer = await takeTurn(() => sendJson('POST', SESSION, credentials))
+    await Promise.race([ending, deps.pause(SIGN_OUT_WAIT_SECONDS)])
+    const answer = await takeTurn(async () => {
+      const response = await sendJson('POST', SESSION, credentials)
+      signIns++
+      return response
+    })
     const person = adopt((await answer.json()) as SessionAnswer)
     signedInWith = { email: credentials.email, subdomain: credentials.subdomain ?? null }
     channel.publish({ type: 'signed-in', tenant_id: person.tenant_id, user_id: person.user_id })
@@ -178,30 +193,23 @@ export function createSession(deps: SessionDeps): Session {
 
   function receive(message: TabMessage): void {
     if (message.type === 'signed-in') receiveSignIn(personKey(message))
-    else if (message.type !== 'theme' && current())
+    else if (message.type !== 'theme' && signedInPerson(state))
       forget(message.type === 'locked' ? 'idle' : 'elsewhere')
   }
 
-  async function followSignIn(): Promise<void> {
-    try {
-      // A renewal that is on its way belongs to the earlier session.
-      await renewing
-      await renew()
-    } catch {
-      // The sign-in form stays, and works.
-    }
-  }
-
   function receiveSignIn(key: string): void {
-    signInsElsewhere++
+    signIns++
     if (state.status === 'unknown') return
-    const known = state.status === 'signed-in' ? state.person : state.last
-    if (known && personKey(known) !== key) {
+    const before = knownPerson(state)
+    if (before && personKey(before) !== key) {
       forget('elsewhere')
       deps.reload()
     } else if (state.status === 'signed-out') {
       epoch++
-      void followSignIn()
+      // A renewal that is on its way belongs to the earlier session. After a failure the sign-in form stays, and works.
+      void Promise.resolve(renewing)
+        .then(renew)
+        .catch(() => undefined)
     }
   }
 
@@ -215,28 +223,51 @@ export function createSession(deps: SessionDeps): Session {
     },
     async ensure() {
       if (state.status === 'unknown') await renew()
-      return current()
+      return signedInPerson(state)
     },
     signIn,
     async signInAgain(password) {
-      return signedInWith !== undefined && isAccepted(signIn({ ...signedInWith, password }))
+      const remembered = signedInWith
+      if (!remembered) return false
+      const again = () => signIn({ ...remembered, password })
+      return isAccepted(persist(again, deps.pause, () => signedInWith === remembered))
     },
     signOut,
     renew,
     async accessToken() {
-      if (!token || now() < token.renewAt) return token?.text
-      const { expiresAt } = token
+      if (!token || now() < token.renewAt) return token
+      const { expiresAt, owner } = token
       await renew().catch((error: unknown) => {
         if (now() >= expiresAt) throw error
       })
-      return token?.text
+      if (token?.owner !== owner) throw new ApiError({ status: 401, detail: 'You are signed out.' })
+      return token
     },
     async replaceToken(refused) {
-      if (token?.text === refused) await renew()
-      return token?.text === refused ? undefined : token?.text
+      if (token?.text === refused.text) await renew()
+      return token?.text !== refused.text && token?.owner === refused.owner ? token : undefined
     },
   }
 }
+
+/** Repeats a request until the service accepts it, refuses it for good, or nobody wants it any longer. */
+async function persist<Result>(
+  request: () => Promise<Result>,
+  pause: SessionDeps['pause'],
+  isWanted: () => boolean = () => true,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await request()
+    } catch (error) {
+      if (!(error instanceof ApiError) || !mayPass(error)) throw error
+      await pause(retryDelayOf(error))
+      if (!isWanted()) throw error
+    }
+  }
+}
+
+const mayPass = ({ isPassing, status }: ApiError): boolean => isPassing || status >= 500
 
 /** Returns false when the service refuses it. */
 async function isAccepted(work: Promise<unknown>): Promise<boolean> {

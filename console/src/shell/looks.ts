@@ -1,17 +1,16 @@
-/** How the console looks in this browser: its theme and the height of rows. The account keeps both as well. */
+/** The looks of the console in this browser: its theme and the height of rows. The account keeps both as well. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, take } from '../api/client.ts'
 import { showToast } from '../parts/toasts.ts'
+import type { ThemeChoice } from '../session/channel.ts'
 import { type Person, setTheme } from '../session/index.ts'
+import { personKey } from '../session/session.ts'
 import { readTheme } from '../session/theme.ts'
 import { shellTexts } from './shell.texts.ts'
 
 /** The themes to choose from. */
-export const THEMES = ['light', 'dark', 'system'] as const
-
-/** A theme that a person chose. */
-export type Theme = (typeof THEMES)[number]
+export const THEMES: readonly ThemeChoice[] = ['light', 'dark', 'system']
 
 /** The heights of rows to choose from. */
 export const DENSITIES = ['compact', 'comfortable'] as const
@@ -29,13 +28,13 @@ const preferencesQuery = {
 }
 
 /** Returns the chosen theme, and follows changes, also those of other tabs. */
-export const useTheme = (): Theme => useSyncExternalStore(followRoot, readTheme)
+export const useTheme = (): ThemeChoice => useSyncExternalStore(followRoot, readTheme)
 
 /** Returns the chosen density, and follows changes. */
 export const useDensity = (): Density => useSyncExternalStore(followRoot, readDensity)
 
 /** Changes the theme in every tab, and keeps it in the account. */
-export function chooseTheme(theme: Theme): void {
+export function chooseTheme(theme: ThemeChoice): void {
   setTheme(theme)
   void api.PUT('/api/preferences/theme', { body: { theme } }).catch(reportUnsaved)
 }
@@ -57,7 +56,7 @@ export function useChooseDensity(): (density: Density) => Promise<void> {
 /** Applies the looks of this browser, or those of the account after someone else used the browser. */
 export function useLooksOf(person: Person | undefined): void {
   const queries = useQueryClient()
-  const owner = person && `${person.tenant_id}:${person.user_id}`
+  const owner = person && personKey(person)
   useEffect(() => {
     applyDensity(localStorage.getItem(DENSITY_KEY))
     if (!owner || localStorage.getItem(OWNER_KEY) === owner) return

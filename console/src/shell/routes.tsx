@@ -3,6 +3,7 @@ import {
   type AnyRoute,
   createRoute,
   lazyRouteComponent,
+  notFound,
   type ParsedLocation,
   redirect,
 } from '@tanstack/react-router'
@@ -38,11 +39,16 @@ export function signedInRoutes<Parent extends AnyRoute>(parent: Parent) {
   ])
 }
 
-/** Creates the route of the gallery of parts, which needs no session. */
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/** Creates the route of the gallery of parts, which needs no session. Only developers have it, on their own machine. */
 export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
   return createRoute({
     getParentRoute: () => parent,
     path: '/parts',
+    beforeLoad: () => {
+      if (!LOOPBACK.includes(location.hostname)) throw notFound()
+    },
     component: lazyRouteComponent(() => import('../pages/parts-gallery/gallery.tsx'), 'Gallery'),
   })
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useCallback, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Palette, type PaletteGroup, type PaletteItem } from '../parts/palette.tsx'
 import type { Role } from '../words/roles.ts'
 import { addressOf, useClinicId } from './clinic.ts'
@@ -20,6 +20,8 @@ const finders = [
   },
 ] as const
 
+const PAUSE_MS = 200
+
 type Finder = (typeof finders)[number]
 
 /** Returns what the search covers for a role, in words. */
@@ -28,28 +30,40 @@ export function searchLabel(role: Role): string {
   return finders.some(({ path }) => paths.includes(path)) ? texts.search : texts.searchPages
 }
 
-/** The search over pages, people and departments. It asks for records after two letters. */
+/** The search over pages, people and departments. It asks for records after two letters, once typing pauses. */
 export function Search({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { role } = usePersonHere()
   const pages = pagesFor(role)
   const open = useOpen()
-  const people = useFound(finders[0], pages, text)
-  const departments = useFound(finders[1], pages, text)
-  const search = useCallback((typed: string) => setText(typed), [])
+  const paused = usePaused(text)
+  // Records that match an earlier text could be opened by mistake.
+  const isCurrent = paused === text
+  const people = useFound(finders[0], pages, paused)
+  const departments = useFound(finders[1], pages, paused)
   return (
     <Palette
       label={searchLabel(role)}
       groups={[
         { label: texts.found.pages, items: pageItems(pages, text, open) },
-        recordGroup(finders[0], people.data ?? [], open),
-        recordGroup(finders[1], departments.data ?? [], open),
+        recordGroup(finders[0], (isCurrent && people.data) || [], open),
+        recordGroup(finders[1], (isCurrent && departments.data) || [], open),
       ]}
-      isSearching={people.isFetching || departments.isFetching}
-      onSearch={search}
+      isSearching={!isCurrent || people.isFetching || departments.isFetching}
+      onSearch={setText}
       onClose={onClose}
     />
   )
+}
+
+/** Returns a text once it has stayed the same for a moment. */
+function usePaused(text: string): string {
+  const [paused, setPaused] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setPaused(text), PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return paused
 }
 
 type Open = (page: Pick<ConsolePage, 'path' | 'isPlatform'>, record?: number) => void

@@ -1,10 +1,15 @@
 import { Icon } from '../parts/icon.tsx'
 import type { IconName } from '../parts/icons.ts'
 import { Menu } from '../parts/menu.tsx'
-import { chooseTheme, THEMES, type Theme, useTheme } from './looks.ts'
+import type { ThemeChoice } from '../session/channel.ts'
+import { chooseTheme, THEMES, useTheme } from './looks.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
-const icons: Readonly<Record<Theme, IconName>> = { light: 'sun', dark: 'moon', system: 'monitor' }
+const icons: Readonly<Record<ThemeChoice, IconName>> = {
+  light: 'sun',
+  dark: 'moon',
+  system: 'monitor',
+}
 
 /** Chooses the theme. */
 export function ThemeMenu() {

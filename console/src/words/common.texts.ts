@@ -4,6 +4,7 @@ export const commonTexts = {
   close: 'Close',
   copy: 'Copy',
   copied: 'Copied',
+  notCopied: 'Could not be copied',
   undo: 'Undo',
   tryAgain: 'Try again',
   clearFilters: 'Clear filters',

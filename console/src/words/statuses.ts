@@ -1,6 +1,6 @@
 /** Every state that the API answers, with its tone and its word. `StatusBadge` shows them. */
 
-/** What a state means for the reader; each tone has a shape of its own. */
+/** The meaning of a state for the reader. Each tone has a shape of its own. */
 export type Tone = 'ok' | 'attention' | 'failed' | 'waiting' | 'off'
 
 /** The tone and the word of a state. */

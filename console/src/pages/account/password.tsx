@@ -2,7 +2,9 @@ import { useState } from 'react'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { Form, type ReadField } from '../../parts/form.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
 import { PasswordField } from '../../parts/form-fields.tsx'
+import { useReturnFocus } from '../../parts/return-focus.ts'
 import { showToast } from '../../parts/toasts.ts'
 import { session } from '../../session/index.ts'
 import { commonTexts } from '../../words/common.texts.ts'
@@ -15,6 +17,7 @@ const texts = accountTexts.password
 /** Changes the password. The service ends every session, so this one is started again. */
 export function Password() {
   const [isOpen, setOpen] = useState(false)
+  const opener = useReturnFocus(isOpen)
   return (
     <section className="card" aria-labelledby="password">
       <header>
@@ -31,7 +34,7 @@ export function Password() {
           <PasswordForm onDone={() => setOpen(false)} />
         ) : (
           <div className="row">
-            <button type="button" onClick={() => setOpen(true)}>
+            <button ref={opener} type="button" onClick={() => setOpen(true)}>
               {texts.open}
             </button>
           </div>
@@ -69,6 +72,5 @@ function PasswordForm({ onDone }: { onDone: () => void }) {
 }
 
 function explain({ code }: ApiError) {
-  if (code !== 'wrong_password') return undefined
-  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+  return code === 'wrong_password' && faultAt('current_password', texts.wrong)
 }

@@ -3,12 +3,15 @@ import { api, type Schemas, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Form } from '../../parts/form.tsx'
-import { Field, PasswordField } from '../../parts/form-fields.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
+import { PasswordField } from '../../parts/form-fields.tsx'
+import { useReturnFocus } from '../../parts/return-focus.ts'
 import { SecretOnce } from '../../parts/secret-once.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
 import { session } from '../../session/index.ts'
 import { commonTexts } from '../../words/common.texts.ts'
+import { AppCodeStep } from '../entry/app-code-step.tsx'
 import { accountTexts } from './account.texts.ts'
 import { useReloadAccount } from './data.ts'
 
@@ -16,7 +19,7 @@ const texts = accountTexts.factor
 
 type Setup = Schemas['TotpSetup']
 
-/** How far the set-up has come. */
+/** The progress of the set-up. */
 type Step =
   | { readonly at: 'start' | 'password' | 'removal' }
   | { readonly at: 'code'; readonly setup: Setup }
@@ -28,6 +31,7 @@ const START: Step = { at: 'start' }
 export function SecondFactor({ isOn }: { isOn: boolean }) {
   const [step, setStep] = useState<Step>(START)
   const reload = useReloadAccount()
+  const opener = useReturnFocus(step.at !== 'start' && step.at !== 'removal')
   const isSettingUp = step.at === 'password' || step.at === 'code'
   const finish = async () => {
     setStep(START)
@@ -52,7 +56,12 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
           <PasswordStep onDone={(setup) => setStep({ at: 'code', setup })} />
         )}
         {step.at === 'code' && (
-          <CodeStep setup={step.setup} onDone={(codes) => setStep({ at: 'codes', codes })} />
+          <AppCodeStep
+            setup={step.setup}
+            codeHint={texts.codeHint}
+            onEnabled={(codes) => setStep({ at: 'codes', codes })}
+            focused
+          />
         )}
         {step.at === 'codes' && (
           <SecretOnce
@@ -64,15 +73,14 @@ export function SecondFactor({ isOn }: { isOn: boolean }) {
         )}
         {(step.at === 'start' || step.at === 'removal') && (
           <div className="row">
-            {isOn ? (
-              <button type="button" className="danger" onClick={() => setStep({ at: 'removal' })}>
-                {texts.remove}
-              </button>
-            ) : (
-              <button type="button" onClick={() => setStep({ at: 'password' })}>
-                {texts.setUp}
-              </button>
-            )}
+            <button
+              ref={opener}
+              type="button"
+              className={isOn ? 'danger' : undefined}
+              onClick={() => setStep({ at: isOn ? 'removal' : 'password' })}
+            >
+              {isOn ? texts.remove : texts.setUp}
+            </button>
           </div>
         )}
         {step.at === 'removal' && <Removal onCancel={() => setStep(START)} />}
@@ -94,52 +102,6 @@ function PasswordStep({ onDone }: { onDone: (setup: Setup) => void }) {
     >
       <OwnPasswordField />
     </Form>
-  )
-}
-
-interface CodeStepProps {
-  readonly setup: Setup
-  readonly onDone: (codes: readonly string[]) => void
-}
-
-function CodeStep({ setup, onDone }: CodeStepProps) {
-  return (
-    <>
-      <p>{texts.scan}</p>
-      {/* An image, because the content security policy refuses markup from a script. */}
-      <img
-        className="qr"
-        alt={texts.qr}
-        src={`data:image/svg+xml,${encodeURIComponent(setup.qr_svg)}`}
-      />
-      <p>
-        <span className="muted">{texts.secret}</span>
-        <br />
-        <code className="key-to-type">{setup.secret.replace(/.{4}(?=.)/g, '$& ')}</code>
-      </p>
-      <Form
-        onSubmit={async (read) => {
-          const body = { code: read('code').trim() }
-          onDone((await take(api.POST('/api/auth/totp/enable', { body }))).recovery_codes)
-        }}
-        submit={texts.enable}
-        busy={texts.enabling}
-        explain={({ code }) => code === 'wrong_code' && faultAt('code', texts.codeWrong)}
-      >
-        <Field
-          name="code"
-          label={texts.code}
-          hint={texts.codeHint}
-          missing={texts.codeMissing}
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          maxLength={64}
-          data-secret=""
-          required
-          focused
-        />
-      </Form>
-    </>
   )
 }
 
@@ -183,8 +145,3 @@ function OwnPasswordField() {
 
 const explainPassword = ({ code }: ApiError) =>
   code === 'wrong_password' && faultAt('password', texts.wrongPassword)
-
-const faultAt = (field: string, message: string) => ({
-  message: undefined,
-  faults: [{ field, message }],
-})

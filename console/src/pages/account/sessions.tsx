@@ -14,7 +14,7 @@ const texts = accountTexts.sessions
 
 type Session = Schemas['Session']
 
-/** Where the person is signed in, and the way to end a session. */
+/** The sessions of the person, with a button to end each. */
 export function Sessions() {
   const sessions = useSessions()
   const [chosen, setChosen] = useState<Session>()

@@ -1,4 +1,4 @@
-/** Which clinic a person means, and which one this browser used last. */
+/** The clinic that a person means, and the one that this browser used last. */
 
 const STORED = 'clinic'
 

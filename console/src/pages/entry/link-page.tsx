@@ -1,4 +1,4 @@
-/** What the pages of mailed links share: the token, and the page without one. */
+/** The common parts of the pages of mailed links: the token, and the page without one. */
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { EntryPage } from './entry-page.tsx'

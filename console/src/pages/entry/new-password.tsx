@@ -3,6 +3,7 @@ import { useRouter, useSearch } from '@tanstack/react-router'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
 import { Form, type ReadField } from '../../parts/form.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
 import { PasswordField } from '../../parts/form-fields.tsx'
 import { session } from '../../session/index.ts'
 import { hrefOfNext } from '../../session/next-page.ts'
@@ -13,7 +14,7 @@ import { NewPasswordField } from './new-password-field.tsx'
 /** The page of the forced change. */
 export function NewPassword() {
   const router = useRouter()
-  const { next } = useSearch({ from: '/new-password' })
+  const { next } = useSearch({ from: '/person/new-password' })
 
   async function submit(read: ReadField): Promise<void> {
     const body = { current_password: read('current_password'), new_password: read('new_password') }
@@ -51,6 +52,5 @@ export function NewPassword() {
 }
 
 function explainRefusal({ code }: ApiError) {
-  if (code !== 'wrong_password') return undefined
-  return { message: undefined, faults: [{ field: 'current_password', message: texts.wrong }] }
+  return code === 'wrong_password' && faultAt('current_password', texts.wrong)
 }

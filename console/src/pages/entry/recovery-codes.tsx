@@ -1,9 +1,10 @@
 /** Shows the recovery codes once, and lets nobody leave before they are kept. */
 import { useBlocker } from '@tanstack/react-router'
+import { CopyButton } from '../../parts/copy-button.tsx'
 import { Form } from '../../parts/form.tsx'
 import { CheckField } from '../../parts/form-fields.tsx'
+import { saveText } from '../../parts/save-text.ts'
 import { session } from '../../session/index.ts'
-import { CopyButton } from './copy-button.tsx'
 import { EntryPage } from './entry-page.tsx'
 import { secondFactorTexts as texts } from './second-factor.texts.ts'
 
@@ -27,7 +28,7 @@ export function RecoveryCodes({ codes, onDone }: RecoveryCodesProps) {
       </ul>
       <div className="row">
         <CopyButton text={codes.join('\n')} />
-        <button type="button" onClick={() => save(`${codes.join('\n')}\n`)}>
+        <button type="button" onClick={() => saveText(`${codes.join('\n')}\n`, texts.fileName)}>
           {texts.save}
         </button>
       </div>
@@ -36,13 +37,4 @@ export function RecoveryCodes({ codes, onDone }: RecoveryCodesProps) {
       </Form>
     </EntryPage>
   )
-}
-
-function save(text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = texts.fileName
-  link.click()
-  URL.revokeObjectURL(url)
 }

@@ -23,8 +23,6 @@ export const secondFactorTexts = {
   codesLead:
     'Without your phone, one of these codes signs you in. Each works once. You will not see them again.',
   codes: 'Recovery codes',
-  copy: 'Copy',
-  copied: 'Copied',
   save: 'Save as a file',
   fileName: 'wardkeep-recovery-codes.txt',
   kept: 'I have kept them',

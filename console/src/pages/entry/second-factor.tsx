@@ -5,10 +5,11 @@ import { useState } from 'react'
 import { api, type Schemas, take } from '../../api/client.ts'
 import { ApiError } from '../../api/problem.ts'
 import { Form } from '../../parts/form.tsx'
-import { Field, PasswordField } from '../../parts/form-fields.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
+import { PasswordField } from '../../parts/form-fields.tsx'
 import { session } from '../../session/index.ts'
 import { hrefOfNext } from '../../session/next-page.ts'
-import { CopyButton } from './copy-button.tsx'
+import { AppCodeStep } from './app-code-step.tsx'
 import { EntryPage } from './entry-page.tsx'
 import { RecoveryCodes } from './recovery-codes.tsx'
 import { secondFactorTexts as texts } from './second-factor.texts.ts'
@@ -21,7 +22,7 @@ const setUp = (password: string | null) =>
 /** The page of the forced set-up: app and code, then the recovery codes. */
 export function SecondFactor() {
   const router = useRouter()
-  const { next } = useSearch({ from: '/second-factor' })
+  const { next } = useSearch({ from: '/person/second-factor' })
   const [confirmed, setConfirmed] = useState<Setup>()
   const [codes, setCodes] = useState<readonly string[]>()
   // Shortly after a sign-in the password is not needed again. The secret leaves the cache with the page.
@@ -41,7 +42,12 @@ export function SecondFactor() {
   }
 
   if (codes) return <RecoveryCodes codes={codes} onDone={goOn} />
-  if (setup) return <Enrolment setup={setup} onEnabled={setCodes} />
+  if (setup)
+    return (
+      <EntryPage title={texts.title} lead={texts.lead}>
+        <AppCodeStep setup={setup} onEnabled={setCodes} footer={<SignOutLink />} />
+      </EntryPage>
+    )
   if (isPasswordNeeded(offered.error)) return <Confirmation onConfirmed={setConfirmed} />
   return (
     <EntryPage title={texts.title} lead={texts.lead}>
@@ -82,60 +88,6 @@ function Confirmation({ onConfirmed }: { onConfirmed: (setup: Setup) => void }) 
     </EntryPage>
   )
 }
-
-interface EnrolmentProps {
-  setup: Setup
-  onEnabled: (codes: readonly string[]) => void
-}
-
-function Enrolment({ setup, onEnabled }: EnrolmentProps) {
-  return (
-    <EntryPage title={texts.title} lead={texts.lead}>
-      <ol className="entry-steps">
-        <li>{texts.scan}</li>
-      </ol>
-      <img className="entry-qr" alt={texts.qr} src={imageOf(setup.qr_svg)} />
-      <p className="entry-secret">
-        <span>{texts.secret}</span>
-        <code>{setup.secret.replace(/.{4}(?=.)/g, '$& ')}</code>
-        <CopyButton text={setup.secret} />
-      </p>
-      <ol className="entry-steps" start={2}>
-        <li>{texts.enter}</li>
-      </ol>
-      <Form
-        onSubmit={async (read) => {
-          const body = { code: read('code').trim() }
-          onEnabled((await take(api.POST('/api/auth/totp/enable', { body }))).recovery_codes)
-        }}
-        submit={texts.enable}
-        busy={texts.enabling}
-        explain={({ code }) => code === 'wrong_code' && faultAt('code', texts.codeWrong)}
-        footer={<SignOutLink />}
-      >
-        <Field
-          name="code"
-          label={texts.code}
-          hint={texts.codeHint}
-          missing={texts.codeMissing}
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          maxLength={64}
-          data-secret=""
-          required
-        />
-      </Form>
-    </EntryPage>
-  )
-}
-
-/** Returns an address that shows the SVG. The policy refuses markup that a script inserts. */
-const imageOf = (svg: string): string => `data:image/svg+xml,${encodeURIComponent(svg)}`
-
-const faultAt = (field: string, message: string) => ({
-  message: undefined,
-  faults: [{ field, message }],
-})
 
 function SignOutLink() {
   return (

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import type { ApiError } from '../../api/problem.ts'
 import { Form } from '../../parts/form.tsx'
+import { faultAt } from '../../parts/form-faults.ts'
 import { Field } from '../../parts/form-fields.tsx'
 import { EntryPage } from './entry-page.tsx'
 import { signInRefusals, signInTexts as texts } from './sign-in.texts.ts'
@@ -54,7 +55,7 @@ export function SignInCode({ onSubmit, onBack }: SignInCodeProps) {
 
 function explainRefusal({ code }: ApiError) {
   if (code === 'invalid_credentials' || code === 'totp_required')
-    return { message: undefined, faults: [{ field: 'code', message: texts.codeWrong }] }
+    return faultAt('code', texts.codeWrong)
   const message = signInRefusals[code ?? '']
   return message === undefined ? undefined : { message }
 }

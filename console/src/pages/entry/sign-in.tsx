@@ -4,7 +4,9 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/problem.ts'
 import type { Welcome } from '../../api/welcome.ts'
+import { formTexts } from '../../parts/form.texts.ts'
 import { Form, type ReadField } from '../../parts/form.tsx'
+import { troubleOf } from '../../parts/form-faults.ts'
 import { Field, PasswordField } from '../../parts/form-fields.tsx'
 import { session, useSessionState } from '../../session/index.ts'
 import type { Credentials } from '../../session/session.ts'
@@ -23,9 +25,13 @@ export function SignIn() {
   const [accepted, setAccepted] = useState<Credentials>()
 
   async function signIn(credentials: Credentials): Promise<void> {
+    await session.signIn(credentials)
+    rememberClinic(credentials.subdomain ?? undefined)
+  }
+
+  async function signInOrAskForCode(credentials: Credentials): Promise<void> {
     try {
-      await session.signIn(credentials)
-      rememberClinic(credentials.subdomain ?? undefined)
+      await signIn(credentials)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'totp_required') throw error
       setAccepted(credentials)
@@ -35,17 +41,17 @@ export function SignIn() {
   if (accepted)
     return (
       <SignInCode
-        onSubmit={(code) => session.signIn({ ...accepted, totp_code: code })}
+        onSubmit={(code) => signIn({ ...accepted, totp_code: code })}
         onBack={() => setAccepted(undefined)}
       />
     )
   return (
     <EntryPage
       title={texts.title(welcome.tenant?.name)}
-      aside={welcome.demo && <DemoPeople demo={welcome.demo} onChoose={signIn} />}
+      aside={welcome.demo && <DemoPeople demo={welcome.demo} onChoose={signInOrAskForCode} />}
     >
       <Notices />
-      <SignInForm welcome={welcome} onSubmit={signIn} />
+      <SignInForm welcome={welcome} onSubmit={signInOrAskForCode} />
     </EntryPage>
   )
 }
@@ -138,6 +144,14 @@ function SignInLinks({ welcome }: { welcome: Welcome }) {
   )
 }
 
+/** Returns the words for a refused sign-in without a form. */
+function wordsOf(error: Error): string | undefined {
+  if (!(error instanceof ApiError)) return formTexts.failed
+  return explainRefusal(error)?.message ?? troubleOf(error, NO_FIELDS).message
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set()
+
 interface DemoPeopleProps {
   demo: NonNullable<Welcome['demo']>
   onChoose: (credentials: Credentials) => Promise<void>
@@ -146,7 +160,6 @@ interface DemoPeopleProps {
 function DemoPeople({ demo, onChoose }: DemoPeopleProps) {
   const choice = useMutation({ mutationFn: onChoose })
   const { subdomain, password, people } = demo
-  const refusal = choice.error instanceof ApiError ? choice.error : undefined
   return (
     <section className="entry-card quiet" aria-labelledby="demo-title">
       <h2 id="demo-title">{texts.demoTitle}</h2>
@@ -165,7 +178,7 @@ function DemoPeople({ demo, onChoose }: DemoPeopleProps) {
         ))}
       </div>
       <p role="alert" className="form-fault">
-        {refusal && (explainRefusal(refusal)?.message ?? refusal.detail)}
+        {choice.error && wordsOf(choice.error)}
       </p>
     </section>
   )

@@ -1,6 +1,8 @@
 export const unavailableTexts = {
   away: 'Wardkeep does not respond right now',
   awayLead: 'This page tries again automatically.',
+  tooMany: 'Too many requests',
+  tooManyLead: 'This page loads again automatically.',
   broken: 'This page could not be shown',
   brokenLead: 'Try again. If it happens again, tell your administrator.',
   tryAgain: 'Try again',

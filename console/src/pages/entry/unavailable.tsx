@@ -2,6 +2,7 @@
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { ApiError, retryDelayOf } from '../../api/problem.ts'
+import { WaitMessage } from '../../parts/form-summary.tsx'
 import { EntryPage } from './entry-page.tsx'
 import { unavailableTexts as texts } from './unavailable.texts.ts'
 
@@ -9,21 +10,23 @@ import { unavailableTexts as texts } from './unavailable.texts.ts'
 export function Unavailable({ error }: ErrorComponentProps) {
   const router = useRouter()
   const problem = error instanceof ApiError ? error : undefined
-  const isPassing =
-    problem !== undefined &&
-    (problem.isUnavailable || problem.isUnreachable || problem.status === 429)
+  const isPassing = problem?.isPassing ?? false
+  const isLimited = problem?.status === 429
   useEffect(() => {
-    if (!problem || !isPassing) return
-    const seconds = problem.status === 429 ? (problem.retryAfter ?? 5) : retryDelayOf(problem)
-    const timer = setTimeout(() => void router.invalidate(), seconds * 1000)
+    if (!problem?.isPassing) return
+    const timer = setTimeout(() => void router.invalidate(), retryDelayOf(problem) * 1000)
     return () => clearTimeout(timer)
-  }, [problem, isPassing, router])
+  }, [problem, router])
+  const [title, lead] = isLimited
+    ? [texts.tooMany, texts.tooManyLead]
+    : isPassing
+      ? [texts.away, texts.awayLead]
+      : [texts.broken, texts.brokenLead]
   return (
-    <EntryPage
-      className={isPassing ? 'away' : undefined}
-      title={isPassing ? texts.away : texts.broken}
-      lead={isPassing ? texts.awayLead : texts.brokenLead}
-    >
+    <EntryPage className={isPassing ? 'away' : undefined} title={title} lead={lead}>
+      {isLimited && (
+        <WaitMessage message="" until={problem.receivedAt + retryDelayOf(problem) * 1000} />
+      )}
       <button type="button" className="wide" onClick={() => void router.invalidate()}>
         {texts.tryAgain}
       </button>

@@ -29,7 +29,7 @@ const DEPARTMENTS = ['Cardiology', 'Radiology', 'Paediatrics', 'Emergency and in
 const STATUSES = ['active', 'active', 'active', 'blocked', 'pending']
 const HOUR_MS = 3_600_000
 
-/** How many people the table of the gallery has. */
+/** The number of people in the table of the gallery. */
 export const PEOPLE_TOTAL = 312
 
 /** Everyone in the table of the gallery. */

@@ -78,7 +78,7 @@ export function WordsSection() {
   )
 }
 
-/** What pages show when they cannot show their data. */
+/** The states of a page that cannot show its data. */
 export function StatesSection() {
   const [counted, setCounted] = useState(0)
   return (
@@ -101,7 +101,7 @@ export function StatesSection() {
         </div>
         <div className="card">
           <ErrorState
-            detail="Something went wrong on the server. Try again."
+            detail="Something went wrong. Try again."
             requestId="0196f3c2-6a1e-7c44-9d20-5d8f0b6c1a77"
             onRetry={ignore}
           />
@@ -117,7 +117,7 @@ export function StatesSection() {
           <TooManyRequests
             key={counted}
             seconds={90}
-            onRetry={() => setCounted((count) => count + 1)}
+            onEnd={() => setCounted((count) => count + 1)}
           />
           <Skeleton />
         </div>

@@ -9,7 +9,7 @@ export interface Series {
   readonly isDashed?: boolean
 }
 
-/** How a chart draws its series. */
+/** The way a chart draws its series. */
 export type ChartKind = 'lines' | 'bars'
 
 /** The box of a chart and the value at its top. */

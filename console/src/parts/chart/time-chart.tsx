@@ -18,7 +18,7 @@ interface TimeChartProps {
   readonly times: readonly string[]
   readonly series: readonly Series[]
   readonly kind: ChartKind
-  /** What the chart covers, for example "Last 24 hours". */
+  /** The time that the chart covers, for example "Last 24 hours". */
   readonly note: string
 }
 

@@ -9,7 +9,7 @@ import {
   rowRange,
 } from './paging.ts'
 
-/** Where a list is, and how to move in it. */
+/** The place in a list, and the buttons to move in it. */
 export interface Paging {
   readonly info: PageInfo
   readonly position: ListPosition

@@ -3,13 +3,13 @@
 /** The API answers numbered pages only up to this many records. */
 const MAX_NUMBERED = 10_000
 
-/** Where a list is: on a numbered page, or after a record. It stands in the URL. */
+/** The place in a list: a numbered page, or the rows after a record. The URL holds it. */
 export interface ListPosition {
   readonly page?: number
   readonly after?: string
 }
 
-/** What the API answers beside the records of a page. */
+/** The answer of the API beside the records of a page. */
 export interface PageInfo {
   readonly page: number
   readonly limit: number

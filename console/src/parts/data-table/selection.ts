@@ -1,4 +1,4 @@
-/** Which rows of a list are chosen: some of them by id, or all that match the filters. */
+/** The chosen rows of a list: some of them by id, or all that match the filters. */
 
 /** The chosen rows. `anchor` is where a range begins. */
 export type Selection =

@@ -13,7 +13,7 @@ export interface Column<Row> {
   readonly rank?: 1 | 2
 }
 
-/** Where the name of a row leads: to a page, or with search parameters on this page. */
+/** The target of a row's name: another page, or this page with search parameters. */
 export interface RowLink {
   readonly to: string
   readonly search?: (current: Readonly<Record<string, unknown>>) => Record<string, unknown>
@@ -51,6 +51,6 @@ export interface DataTableProps<Row> {
   readonly onSort?: (sort: Sort) => void
   readonly choosing?: Choosing
   readonly paging?: Paging | undefined
-  /** What stands there instead of rows, when there are none. */
+  /** Shown instead of rows when there are none. */
   readonly empty: ReactNode
 }

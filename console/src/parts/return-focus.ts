@@ -1,0 +1,12 @@
+import { type RefObject, useEffect, useRef } from 'react'
+
+/** Returns a ref for the button that a form replaces while it is open. The button then takes the focus back. */
+export function useReturnFocus(isOpen: boolean): RefObject<HTMLButtonElement | null> {
+  const button = useRef<HTMLButtonElement>(null)
+  const wasOpen = useRef(false)
+  useEffect(() => {
+    if (wasOpen.current && !isOpen) button.current?.focus()
+    wasOpen.current = isOpen
+  }, [isOpen])
+  return button
+}
