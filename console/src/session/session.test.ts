@@ -13,6 +13,8 @@ let receive: (message: TabMessage) => void
 let answers: Record<string, () => Response | ApiError>
 let session: Session
 let pause: () => Promise<void>
+/** Resolves when it is this tab's turn. */
+let turn: Promise<void>
 
 const answer = (token: string, user_id = 7) =>
   Response.json({ access_token: token, expires_in: 300, tenant_id: 1, user_id, idle_minutes: 15 })
@@ -25,6 +27,7 @@ beforeEach(() => {
   published = []
   reloads = 0
   pause = () => Promise.resolve()
+  turn = Promise.resolve()
   answers = { POST: () => answer('first'), refresh: () => answer('second'), DELETE: noContent }
   session = createSession({
     async sendJson(method, path) {
@@ -40,7 +43,10 @@ beforeEach(() => {
         receive = listener
       },
     },
-    takeTurn: (work) => work(),
+    takeTurn: async (work) => {
+      await turn
+      return work()
+    },
     now: () => now,
     pause: () => pause(),
     reload: () => {
@@ -57,6 +63,18 @@ test('has nobody when there is no cookie', async () => {
   answers.refresh = noContent
   expect(await session.ensure()).toBeUndefined()
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'none' })
+})
+
+test('is not signed in again by a renewal that waited for its turn during the sign-out', async () => {
+  await session.signIn(CREDENTIALS)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  turn = promise
+  const renewal = session.renew()
+  session.signOut('idle')
+  resolve()
+  await renewal
+  expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'idle' })
+  expect(calls).not.toContain('refresh')
 })
 
 test.each([429, 503, 0])('does not read %i as signed out', async (status) => {

@@ -143,8 +143,9 @@ export function createSession(deps: SessionDeps): Session {
     return person
   }
 
-  async function askForToken(): Promise<void> {
-    const asked = { epoch, signIns }
+  /** @param asked when the renewal was wanted: a sign-out since then must not be undone */
+  async function askForToken(asked = { epoch, signIns }): Promise<void> {
+    if (asked.epoch !== epoch) return
     const answer = await sendRenewal(sendJson)
     if (asked.epoch !== epoch) return
     if (answer) adopt(answer)
@@ -154,7 +155,8 @@ export function createSession(deps: SessionDeps): Session {
   }
 
   function renew(): Promise<void> {
-    renewing ??= takeTurn(askForToken).finally(() => {
+    const asked = { epoch, signIns }
+    renewing ??= takeTurn(() => askForToken(asked)).finally(() => {
       renewing = undefined
     })
     return renewing

@@ -209,7 +209,10 @@ describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
         : route.continue(),
     )
     await page.reload()
-    await page.getByText(/Wardkeep does not respond right now|is being restored/).first().waitFor()
+    await page
+      .getByText(/Wardkeep does not respond right now|is being restored/)
+      .first()
+      .waitFor()
     isAway = false
     await signedIn(page)
   })
