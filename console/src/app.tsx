@@ -19,7 +19,7 @@ import { SignIn } from './pages/entry/sign-in.tsx'
 import { Unavailable } from './pages/entry/unavailable.tsx'
 import { clearToasts } from './parts/toasts.ts'
 import { IdleWarning } from './session/idle-warning.tsx'
-import { type Person, session, usePerson } from './session/index.ts'
+import { type Person, session, useSessionState } from './session/index.ts'
 import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
 import { partsRoute, signedInRoutes } from './shell/routes.tsx'
@@ -62,9 +62,12 @@ const personRoute = createRoute({
   component: ForPerson,
 })
 
-/** Shows nothing of a page once nobody is signed in, and leads to the sign-in page. */
+/**
+ * Shows nothing of a page once nobody is signed in, and leads to the sign-in page. While the service is away nobody knows,
+ * and the page inside says so.
+ */
 function ForPerson() {
-  return usePerson() ? <Outlet /> : <ToSignIn />
+  return useSessionState().status === 'signed-out' ? <ToSignIn /> : <Outlet />
 }
 
 function ToSignIn() {

@@ -1,9 +1,8 @@
-import { Link, Navigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import type { ComponentType } from 'react'
 import { PageHead } from '../parts/page-head.tsx'
 import { Empty, NoRight } from '../parts/states.tsx'
-import { addressOf, useClinicId } from './clinic.ts'
-import { type ConsolePage, pagesFor } from './pages.ts'
+import type { ConsolePage } from './pages.ts'
 import { usePersonHere } from './person.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
@@ -12,7 +11,6 @@ export function guarded(page: ConsolePage, Page: ComponentType): ComponentType {
   return function GuardedPage() {
     const { role } = usePersonHere()
     if (page.roles.includes(role)) return <Page />
-    if (page.path === '/') return <ToFirstPage />
     return (
       <>
         <PageHead title={page.title} />
@@ -20,14 +18,6 @@ export function guarded(page: ConsolePage, Page: ComponentType): ComponentType {
       </>
     )
   }
-}
-
-/** Leads to the first page that the person may see. */
-export function ToFirstPage() {
-  const person = usePersonHere()
-  const clinicId = useClinicId()
-  const first = pagesFor(person.role)[0]
-  return first ? <Navigate to={addressOf(first, person, clinicId)} replace /> : <NoRight />
 }
 
 /** Says that an address leads nowhere. */

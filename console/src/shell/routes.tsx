@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-router'
 import { session } from '../session/index.ts'
 import { addressOf, CLINIC_PREFIX, readClinicId } from './clinic.ts'
-import { type ConsolePage, pages } from './pages.ts'
+import { type ConsolePage, pages, pagesFor } from './pages.ts'
 
 /** Loads what frames the pages, which the sign-in page does not need. */
 const frame = () => import('./page-frame.tsx')
@@ -34,8 +34,9 @@ export function signedInRoutes<Parent extends AnyRoute>(parent: Parent) {
   const ofClinic = pages.filter(({ isPlatform }) => !isPlatform)
   return shell.addChildren([
     ...ofPlatform.map((page) => pageRoute(shell, page)),
-    ...withStart(ofClinic).map((page) => pageRoute(shell, page, addClinic)),
-    clinic.addChildren(withStart(ofClinic).map((page) => pageRoute(clinic, page))),
+    startRoute(shell),
+    ...ofClinic.map((page) => pageRoute(shell, page, addClinic)),
+    clinic.addChildren([startRoute(clinic), ...ofClinic.map((page) => pageRoute(clinic, page))]),
   ])
 }
 
@@ -53,12 +54,21 @@ export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
   })
 }
 
-/** Adds a start page that leads to the first page of the person, unless there is a page for all. */
-function withStart(list: readonly ConsolePage[]): readonly ConsolePage[] {
-  if (list.some(({ path }) => path === '/')) return list
-  const load = async () => ({ Page: (await frame()).ToFirstPage })
-  const start = { title: '', path: '/', load, roles: [] }
-  return [start, ...list]
+/** Creates the route of the start, which leads to the first page of the person. */
+function startRoute<Parent extends AnyRoute>(parent: Parent) {
+  return createRoute({
+    getParentRoute: () => parent,
+    path: '/',
+    beforeLoad: ({ params }) => {
+      const state = session.state()
+      if (state.status !== 'signed-in') return
+      const { person } = state
+      const first = pagesFor(person.role)[0]
+      const { clinicId } = params as { clinicId?: string }
+      const clinic = readClinicId(clinicId) ?? person.tenant_id
+      if (first) throw redirect({ to: addressOf(first, person, clinic), replace: true })
+    },
+  })
 }
 
 function pageRoute<Parent extends AnyRoute>(

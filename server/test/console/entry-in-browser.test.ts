@@ -153,7 +153,8 @@ describe.skipIf(!CHROMIUM)('a person', () => {
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Request the account' }).click()
-    await page.getByText(`Open the link in the mail to ${email}`).waitFor()
+    // Without a mail server nobody has to confirm their address.
+    await heading(page, 'Your account is ready')
   })
 
   it('is told each fault of a form beside its field, by keyboard alone', async () => {

@@ -96,7 +96,7 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     await Promise.all(tabs.map((tab) => tab.close()))
     service.clock.advance(2 * MINUTE)
     for (let reload = 0; reload < RELOADS; reload += 1) {
-      await page.reload({ waitUntil: 'commit' })
+      await page.goto(`/console/account?reload=${reload}`, { waitUntil: 'commit' })
     }
     await page.goto('/console')
     await signedIn(page)
@@ -198,22 +198,18 @@ describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
     person.expectStatus(503)
     const page = await person.newTab()
     await signInAt(page, '/console/account')
-    let isAway = true
-    await page.route('**/api/**', (route) =>
-      isAway
-        ? route.fulfill({
-            status: 503,
-            headers: { 'retry-after': '1', 'content-type': 'application/json' },
-            body: JSON.stringify({ detail: 'A backup is being restored', code: 'restoring' }),
-          })
-        : route.continue(),
-    )
+    const restoring = {
+      status: 503,
+      headers: { 'retry-after': '1', 'content-type': 'application/json' },
+      body: JSON.stringify({ detail: 'A backup is being restored', code: 'restoring' }),
+    }
+    await page.route('**/api/**', (route) => route.fulfill(restoring))
     await page.reload()
     await page
       .getByText(/Wardkeep does not respond right now|is being restored/)
       .first()
       .waitFor()
-    isAway = false
+    await page.unroute('**/api/**')
     await signedIn(page)
   })
 
