@@ -27,6 +27,8 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/backups/schedule.test.ts': { services: 4 },
   'server/test/backups/worker-beside-restore.test.ts': { seconds: 40 },
   'server/test/backups/worker-killed.test.ts': { seconds: 60 },
+  'server/test/console/entry-in-browser.test.ts': { seconds: 220 },
+  'server/test/console/session-in-browser.test.ts': { seconds: 140 },
   'server/test/contract/conventions/rate-limit.test.ts': { services: 22 },
   'server/test/database-fixes/replaced-indexes.test.ts': { seconds: 40 },
   'server/test/delivery/deaf.test.ts': { seconds: 40 },
