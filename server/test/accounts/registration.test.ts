@@ -62,7 +62,7 @@ describe('the setting of the tenant', () => {
     const signedIn = await login(service, body.email, open.subdomain)
     expect(signedIn.status).toBe(200)
     const me = await service.call('GET', '/api/users/me', { token: signedIn.body.access_token })
-    expect({ ...me.body, last_login_at: null }).toEqual(body)
+    expect({ ...me.body, last_login_at: null }).toEqual({ ...body, idle_minutes: 15 })
   })
 
   test('by default the account waits until an administrator unblocks it', async () => {
