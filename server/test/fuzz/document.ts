@@ -62,8 +62,11 @@ export function faultOf(
   const response = operation.responses[answer.status]
   if (!response) return `status ${answer.status} is not described`
   const [type] = Object.keys(response.content ?? {})
-  if (type !== undefined && type !== 'application/json')
-    return typeof answer.body === 'string' ? undefined : 'there is no file where one is described'
+  if (type !== undefined && type !== 'application/json') {
+    // A list of lines may be empty.
+    const isFile = typeof answer.body === 'string' || type.startsWith('text/')
+    return isFile ? undefined : 'there is no file where one is described'
+  }
   const schema = response.content?.['application/json']?.schema
   if (!schema)
     return answer.body === undefined ? undefined : 'there is a body where none is described'

@@ -116,6 +116,7 @@ async function newRecords(role: string, operation: string): Promise<Known> {
       patient_id: patient,
       ...backup,
       ...(operation.endsWith('Fix') ? await newFix() : {}),
+      ...(operation === 'endUserSession' ? { user_id: victim.id, jti: jtiOf(victim.token) } : {}),
     },
     words: [
       subdomain,
@@ -254,6 +255,7 @@ afterAll(() => {
   const untried = [...seen].filter(([, statuses]) => Math.min(...statuses) >= 300)
   const needSecrets = [
     'login',
+    'signInToConsole',
     'refreshTokens',
     'changeOwnPassword',
     'verifyEmail',
