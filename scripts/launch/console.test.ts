@@ -13,7 +13,6 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { consoleStamp } from ${JSON.stringify(launchModule)}
 appendFileSync('builds', 'x')
 const stamp = consoleStamp('.')
-await new Promise((resolve) => setTimeout(resolve, 100))
 mkdirSync('console/dist', { recursive: true })
 writeFileSync('console/dist/${stampFile}', stamp)
 `

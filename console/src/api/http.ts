@@ -16,7 +16,7 @@ export async function send(request: Request): Promise<Response> {
   try {
     response = await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) })
   } catch (error) {
-    // A caller that gave up is no sign of trouble with the service.
+    // A request that its caller cancelled says nothing about the service.
     if (request.signal.aborted) throw error
     noteSilence()
     throw new ApiError({ status: 0, detail: 'Wardkeep does not respond.' })

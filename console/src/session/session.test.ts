@@ -59,7 +59,7 @@ const textOfToken = async () => (await session.accessToken())?.text
 
 const noContent = () => new Response(null, { status: 204 })
 
-test('has nobody when there is no cookie', async () => {
+test('has nobody signed in without a cookie', async () => {
   answers.refresh = noContent
   expect(await session.ensure()).toBeUndefined()
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'none' })

@@ -65,7 +65,7 @@ export interface Session {
    * @throws ApiError when the person changes before the token is there
    */
   accessToken(): Promise<AccessToken | undefined>
-  /** Returns the token that replaces a refused one. Undefined once its owner is no longer signed in. */
+  /** Returns the token that replaces a refused one, or undefined after its owner has signed out. */
   replaceToken(refused: AccessToken): Promise<AccessToken | undefined>
 }
 

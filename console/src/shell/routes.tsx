@@ -1,4 +1,4 @@
-/** The routes of everything behind the sign-in, made from the table of pages. */
+/** The routes of the signed-in pages, generated from the table of pages. */
 import {
   type AnyRoute,
   createRoute,

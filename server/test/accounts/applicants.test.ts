@@ -60,7 +60,7 @@ describe('an applicant with a confirmed address', () => {
     expect(mail?.text).not.toContain('://')
   })
 
-  it('is not told of later blocks, approvals and deletions', async () => {
+  it('gets no mail about later blocks, approvals and deletions', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await unblock(id)
     await block(id)
@@ -69,7 +69,7 @@ describe('an applicant with a confirmed address', () => {
     expect(await subjects(email)).toEqual([APPROVED])
   })
 
-  it('is not told of a block, which can be undone', async () => {
+  it('gets no mail about a block, which can be undone', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await block(id)
     await unblock(id)

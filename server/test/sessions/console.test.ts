@@ -294,7 +294,7 @@ describe('requests of other sites', () => {
 describe('the cookie alone', () => {
   const bearer = BUILT.filter(({ auth }) => auth === 'bearer')
 
-  test(`is no access to any of the operations that take a token`, async () => {
+  test('is refused by every operation that takes a token', async () => {
     const browser = openBrowser()
     await browser.signIn()
     expect(bearer.length).toBeGreaterThan(60)

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { EntryPage } from './entry-page.tsx'
 import { notFoundTexts as texts } from './not-found.texts.ts'
 
-/** Says that there is no such page, and leads to the start. */
+/** Reports an unknown address and links to the start page. */
 export function NotFound() {
   return (
     <EntryPage title={texts.title} lead={texts.lead}>

@@ -58,7 +58,7 @@ export function approvalMail({ clinic, url }: { clinic: string; url: string }): 
   })
 }
 
-/** Tells an applicant that there is no account. Like the approval, it leaves the name out. */
+/** Notifies an applicant of the refusal. Leaves out the name, as the approval does. */
 export function refusalMail({ clinic }: { clinic: string }): MailContent {
   return renderMail({
     subject: 'Your registration was not approved',

@@ -46,7 +46,7 @@ export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
 interface FileSchema {
   contentMediaType: string
   ranges: boolean
-  /** Of text, an example of each type. */
+  /** Examples of text files by their type. */
   textExamples?: Readonly<Record<string, string>>
   /** Of JSON, what is in it. */
   content?: TSchema

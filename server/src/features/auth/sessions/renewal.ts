@@ -25,8 +25,8 @@ import * as store from './sessions.store.ts'
 /** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
 const GRACE_MS = 10 * SECOND
 /**
- * For this long a refresh token of the console is not rotated, and the one before it gets the same answer: a browser
- * that was interrupted still sends the old cookie, and tabs that open together all send one.
+ * A refresh token of the console is not rotated for this long, and its predecessor gets the same answer. An interrupted
+ * browser still sends the old cookie, and tabs that open at once all send the same one.
  */
 export const CONSOLE_ROTATION_MS = MINUTE
 /** Of so many sessions at once it is known that they were rotated too often. */

@@ -202,8 +202,8 @@ export function signInService(deps: SignInDeps): SignIn {
 }
 
 /**
- * Returns the first account whose password it is. Every place costs a hash, also after a match and where there is no
- * account, so that the time tells nothing.
+ * Returns the first account that the password fits. Hashes once for every place, with or without an account in it, so
+ * that the response time reveals nothing.
  */
 async function match(
   passwords: Passwords,
