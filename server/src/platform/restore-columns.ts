@@ -2,8 +2,8 @@
 import type { Connection } from './db/index.ts'
 
 /**
- * The restore rules of one table. Data come back and access does not: for a column that grants access or selects
- * what a receiver gets, the stricter of the two values stays. In all SQL `stage` is the row of the backup, and `live`
+ * The restore rules of one table. A restore brings data back, never access. A column that grants access, or selects the
+ * events of a receiver, keeps the stricter of the two values. In all SQL `stage` is the row of the backup, and `live` is
  * the current row.
  */
 export interface ColumnRules {
