@@ -1,4 +1,6 @@
-/** What all features share, opened before them: database, jobs, mails, keys, the way out. */
+/**
+ * The parts that all features share: database, jobs, mails, keys and outgoing requests. They open before the features.
+ */
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
@@ -20,24 +22,34 @@ import {
   type RootSealed,
   type Sealer,
 } from './platform/crypto/index.ts'
-import { databaseFixes } from './platform/db/fixes/index.ts'
 import {
   type Changes,
-  type Connection,
   type DatabaseAddress,
+  invalidationsUpkeep,
   listWritesUpkeep,
+  type Outage,
+  openReplica,
   openScopes,
   ownerClient,
+  type PgConnection,
+  type Replica,
+  recentEntries,
   type Scopes,
   watchChanges,
+  watchDatabaseSilence,
+  watchOutages,
 } from './platform/db/index.ts'
-import type { State } from './platform/feature.ts'
-import type { Fix } from './platform/fix.ts'
+import type { ComponentHealth, HealthCheck } from './platform/feature/feature.ts'
+import type { Fix } from './platform/feature/fix.ts'
+import type { RestoreColumns } from './platform/feature/restore-columns.ts'
+import type { RestoreRules } from './platform/feature/restore-rule.ts'
 import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,
   JOURNAL_TABLES,
+  type LostWrites,
+  openLostWrites,
   openReaders,
   openReadJournal,
   openRefusals,
@@ -46,6 +58,8 @@ import {
   type ReadJournal,
   type Refusals,
 } from './platform/journal/index.ts'
+import type { OnClose } from './platform/lifecycle/undo.ts'
+import type { Upkeep } from './platform/lifecycle/upkeep.ts'
 import {
   type Mailer,
   type MailerOptions,
@@ -57,139 +71,144 @@ import {
 import { type Outbound, openOutbound, type TargetPolicy } from './platform/net/index.ts'
 import type { Logger } from './platform/observe/log.ts'
 import { type Metrics, openMetrics } from './platform/observe/metrics.ts'
-import type { RestoreColumns } from './platform/restore-columns.ts'
-import type { RestoreRules } from './platform/restore-rule.ts'
+import { databaseFixes } from './platform/schema/repairs/index.ts'
 import { openThrottle, THROTTLE_TABLES, type Throttle } from './platform/throttle/index.ts'
-import type { OnClose } from './platform/undo.ts'
-import type { Upkeep } from './platform/upkeep.ts'
 
 export const VERSION = packageJson.version
 
-/** Connections of what signs people in, which has to go on whatever else is asked for. */
+/** Connections reserved for sign-in, which must keep working under any load. */
 const SIGN_IN_POOL_SIZE = 6
 
 const CORE_TABLES: RestoreRules = {
   ...KEY_TABLES,
   ...JOURNAL_TABLES,
   ...THROTTLE_TABLES,
+  invalidations: 'made anew',
   list_writes: 'made anew',
   migrations: 'made anew',
 }
 
-/** The restore rules of these tables and their columns. */
+/** The restore rules of the core tables and of their columns. */
 const CORE_DECLARED = { tables: CORE_TABLES, columns: KEY_COLUMNS } as const
 
-/** What the root key seals that no feature has. */
+/** Values that the root key encrypts and that belong to no feature. */
 export const CORE_ROOT_SEALED: readonly RootSealed[] = [...KEYS_ROOT_SEALED, SEALED_MAILS]
 
 export interface AppDeps {
   config: Config
   address: DatabaseAddress
-  /** Where people reach the service; the issuer of its tokens. */
+  /** The URL at which users reach the service, and the issuer of its tokens. */
   publicUrl: string
   rootKeys: RootKeySource
   log: Logger
-  /** The time of the machine by default. */
+  /** The time source; the machine's clock by default. */
   clock?: Time
-  /** The database's time in milliseconds since the epoch; the database is asked by default. */
+  /** Returns the database's time in milliseconds since the Unix epoch. Queries the database by default. */
   databaseNow?: () => Promise<number>
   /** The folder of the built console; `console/dist` by default. */
   consoleFolder?: string | undefined
-  /** Both by default. */
-  role?: Role
-  /** The background work of a role other than `api`, by the names of features, or `jobs`; all by default. */
+  /** The role of this process; `all` by default. */
+  role?: ProcessRole
+  /** The names of the background work to do, unless the role is `api`: features or `jobs`. All of it by default. */
   background?: readonly string[]
 }
 
-/** What a process does: answer requests, do the background work, or both. */
-export type Role = 'api' | 'worker' | 'all'
+/** The work of a process: answering requests, background work, or both. */
+export type ProcessRole = 'api' | 'worker' | 'all'
 
 export interface Core {
   readonly config: Config
   readonly clock: Time
   readonly log: Logger
   readonly publicUrl: string
-  /** Returns whether this process does the background work of that name. */
+  /** Returns whether this process does the named background work. */
   readonly runs: (work: string) => boolean
-  /** Of the service. */
+  /** The version of the service. */
   readonly version: string
   readonly db: Scopes
-  /** Connections of their own for signing in. */
+  /** Separate connections for sign-in. */
   readonly signInDb: Scopes
-  /** Opens further connections; whoever does closes them. */
+  /** The standby for long reads; undefined if none is configured. */
+  readonly replica: Replica | undefined
+  /** Opens further connections for background work. The caller closes them. */
   openPool(size: number): Scopes
   readonly changes: Changes
-  /** Work is registered while the features open: the jobs start behind them. */
+  readonly outage: Pick<Outage, 'isRecent'>
+  /** The job queue. Features register jobs while they open; the jobs start afterwards. */
   readonly jobs: Jobs
-  /** Keys of the service, each for one purpose. */
+  /** Derives keys of the service, each for one purpose. */
   readonly deriveKey: DeriveKey
-  /** Keys of the root key, and of those before it that are kept: the current one's first. */
+  /** Functions that derive keys from the root keys: from the current key first, then from retained former keys. */
   readonly ofRootKeys: readonly [DeriveKey, ...DeriveKey[]]
-  /** Seals by the root key. */
+  /** Encrypts with the root key. */
   readonly sealer: Sealer
-  /** Seals by the key of a tenant. */
+  /** Encrypts with the key of a tenant. */
   readonly keyRing: KeyRing
   readonly passwords: Passwords
   readonly throttle: Throttle
   readonly mailer: Mailer
-  /** Whether what goes out or destroys by itself waits, as in a restored copy. */
+  /** Pauses outgoing messages and automatic deletions, as on a restored copy. */
   readonly hold: OutboundHold
-  /** Which targets tenants may choose (`WEBHOOK_ALLOW_*`). */
+  /** The policy for the targets that tenants may choose (`WEBHOOK_ALLOW_*`). */
   readonly targets: TargetPolicy
-  /** Requests to these targets. */
+  /** Sends requests to the targets that the policy allows. */
   readonly outbound: Outbound
   readonly refusals: Refusals
-  /** Who saw which records: written before these leave. */
+  /** The journal of who saw which records. Entries are written before the records are sent. */
   readonly readJournal: ReadJournal
-  /** Who has to follow the journal. */
+  /** The journal readers, with the health check for readers that fall behind. */
   readonly readers: Readers
+  /** Acknowledged changes that were lost when another server became the primary database. */
+  readonly lostWrites: LostWrites
   readonly metrics: Metrics
-  readonly checks: Readonly<Record<string, () => State>>
+  readonly checks: Readonly<Record<string, HealthCheck>>
   readonly upkeep: readonly Upkeep[]
-  /** The faults that no feature has. */
+  /** The self-healing fixes that belong to no feature. */
   readonly fixes: readonly Fix[]
-  /** The tables that no feature has. */
+  /** The tables that belong to no feature. */
   readonly tables: RestoreRules
   /** The restore rules of the columns of these tables. */
   readonly columns: RestoreColumns
-  /** Opens a connection as the owner of the tables, without time limits; whoever does ends it. */
-  openConnection(): Connection
+  /** Opens a connection as the owner of the tables, without time limits. The caller ends it. */
+  openConnection(): PgConnection
 }
 
-/** What a feature needs of the core, and of its configuration. */
+/** The parts of the core and of the configuration that a feature needs. */
 export type Needs<Part extends keyof Core, Setting extends keyof Config = never> = Pick<
   Core,
   Part
 > & { readonly config: Pick<Config, Setting> }
 
-/** Opens it on a migrated database. What it has opened it says to `onClose`, also when it fails. */
+/** Opens the core on a migrated database. Registers every opened part with `onClose`, even if opening fails. */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
-  const { config, address, log, clock = systemTime } = deps
+  const { config, address, clock = systemTime } = deps
+  const outage = watchOutages(deps.log, clock)
+  const { log } = outage
+  onClose('the outage monitor', outage.stop)
   const runs = backgroundFilter(deps)
-  const { changes, openPool, db, signInDb } = openPools(deps, clock, onClose)
+  const { recent, ...pools } = openPools({ ...deps, log }, clock, onClose)
+  const { changes, db, signInDb, replica } = pools
+  outage.follow(changes)
   await enterActions(db)
-  const passwords = await openPasswords(
-    { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
-    hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
-    clock,
-  )
-  const { sealer, deriveKey, ofRoots } = await openRootKeys(db, deps.rootKeys)
-  log.info({ root_key: sealer.fingerprint }, 'the root key opens the database')
-  const keyRing = await openKeyRing(db, sealer, changes)
-  const rests = () => changes.isClosed(null)
-  const jobs = openJobs({ address, clock, log, works: runs('jobs'), rests })
+  const keys = await openKeys(deps, { db, changes, log, clock })
+  const rests = () => changes.isInMaintenance(null)
+  const jobs = openJobs({ address, changes, clock, log, works: runs('jobs'), rests })
   onClose('the jobs', jobs.close)
   const hold = await openOutboundHold(db, changes, log)
+  const { sealer } = keys
   const mailer = mailerOf(config, { jobs, sealer, log, clock, when: hold.whenReleased })
   const targets = targetsOf(config)
   const outbound = openOutbound({ policy: targets, clock })
-  onClose('the way out', outbound.close)
+  onClose('outgoing connections', outbound.close)
   const refusals = openRefusals(db, clock)
-  onClose('the refusals', refusals.writeAll)
+  onClose('the journal of refusals', refusals.writeAll)
   const readJournal = openReadJournal(db)
   onClose('the journal of reads', readJournal.stop)
-  const readers = openReaders({ clock, waits: () => hold.since() !== null })
+  const readers = openReaders({ db, clock, waits: () => hold.since() !== null })
+  const metrics = openMetrics(() => hold.since() !== null, log, clock)
+  const lostWrites = openLostWrites({ changes, recent, metrics, log, clock })
   const openConnection = () => ownerClient(address)
+  const ofDatabase = databaseFixes({ openConnection })
   return {
     config,
     clock,
@@ -197,16 +216,10 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     publicUrl: deps.publicUrl,
     runs,
     version: VERSION,
-    db,
-    signInDb,
-    openPool,
-    changes,
+    ...pools,
+    outage,
     jobs,
-    deriveKey,
-    ofRootKeys: ofRoots,
-    sealer,
-    keyRing,
-    passwords,
+    ...keys,
     throttle: openThrottle(signInDb, clock, log),
     mailer,
     hold,
@@ -215,14 +228,37 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
     refusals,
     readJournal,
     readers,
-    metrics: openMetrics(() => hold.since() !== null, log, clock),
-    checks: checksOf(changes, hold, db),
-    upkeep: [...partitionsUpkeep(db), listWritesUpkeep(db), hold.upkeep, clockUpkeep(db)],
-    fixes: [...jobs.fixes, ...readers.fixes, ...databaseFixes({ openConnection, clock })],
+    lostWrites,
+    metrics,
+    checks: checksOf({ changes, hold, db, readers, replica }),
+    upkeep: [...databaseUpkeep(db), hold.upkeep, readers.upkeep],
+    fixes: [...jobs.fixes, ...readers.fixes, ...lostWrites.fixes, ...ofDatabase],
     ...CORE_DECLARED,
     openConnection,
   }
 }
+
+async function openKeys(
+  { config, rootKeys }: AppDeps,
+  { db, changes, log, clock }: Pick<Core, 'db' | 'changes' | 'log' | 'clock'>,
+) {
+  const passwords = await openPasswords(
+    { memoryCost: config.PASSWORD_MEMORY_KIB, timeCost: config.PASSWORD_PASSES, parallelism: 1 },
+    hashesAtOnce(availableParallelism(), config.UV_THREADPOOL_SIZE),
+    clock,
+  )
+  const { sealer, deriveKey, ofRoots: ofRootKeys } = await openRootKeys(db, rootKeys)
+  log.info({ root_key: sealer.fingerprint }, 'root key verified')
+  const keyRing = await openKeyRing(db, sealer, changes)
+  return { passwords, sealer, deriveKey, ofRootKeys, keyRing }
+}
+
+const databaseUpkeep = (db: Scopes): Upkeep[] => [
+  ...partitionsUpkeep(db),
+  listWritesUpkeep(db),
+  invalidationsUpkeep(db),
+  clockUpkeep(db),
+]
 
 const backgroundFilter =
   ({ role = 'all', background }: AppDeps) =>
@@ -231,18 +267,25 @@ const backgroundFilter =
 
 function openPools({ config, address, log, databaseNow }: AppDeps, clock: Time, onClose: OnClose) {
   const changes = watchChanges(address, log, clock)
-  const openPool = (size: number) =>
-    openScopes(address, { size, changes, log, clock, ...(databaseNow && { databaseNow }) })
-  const db = openPool(config.DATABASE_POOL_SIZE)
+  const silence = watchDatabaseSilence({ changes, clock, probe: () => db.withPatience().ping() })
+  onClose('the silence monitor', silence.stop)
+  const recent = recentEntries()
+  const options = { changes, silence, recent, log, clock, ...(databaseNow && { databaseNow }) }
+  const openPool = (size: number): Scopes => openScopes(address, { size, ...options })
+  const db: Scopes = openPool(config.DATABASE_POOL_SIZE)
   onClose('the database', db.close)
   const signInDb = openPool(SIGN_IN_POOL_SIZE)
-  onClose('the database of sign-ins', signInDb.close)
-  // Before the database: what is heard may be read anew there.
+  onClose('the sign-in connections', signInDb.close)
+  const { DATABASE_READ_URL: url } = config
+  const replica = url ? openReplica({ url }, { db, log, clock }) : undefined
+  if (replica) onClose('the replica', replica.close)
+  // Closes before the database, because notifications may cause queries.
   onClose('the listener', changes.stop)
-  return { changes, openPool, db, signInDb }
+  const background = (size: number) => openPool(size).withPatience()
+  return { changes, openPool: background, db, signInDb, replica, recent }
 }
 
-/** Without a mail server, mails are files. */
+/** Returns the mailer. Without a mail server, mails are written to files. */
 function mailerOf(
   { SMTP_URL, DATA_DIR, MAIL_FROM: from }: Config,
   rest: Omit<MailerOptions, 'transport' | 'from'>,
@@ -261,14 +304,57 @@ const targetsOf = (config: Config): TargetPolicy => ({
 
 /** Compares the clocks every minute, so that health reports show a wrong clock before a deletion is due. */
 const clockUpkeep = (db: Scopes): Upkeep => ({
-  what: "comparing the clock with the database's",
+  what: 'clock comparison with the database',
   everyMs: MINUTE,
   isNeededToServe: false,
   run: () => db.agreedClock.read(),
 })
 
-const checksOf = (changes: Changes, hold: OutboundHold, db: Scopes): Core['checks'] => ({
-  clock: () => (db.agreedClock.agrees() ? 'ok' : 'degraded'),
-  changes: () => (changes.trusted() ? 'ok' : 'degraded'),
-  outbound: () => (hold.since() === null ? 'ok' : 'degraded'),
+const OK = { state: 'ok' } as const
+
+const checksOf = ({
+  changes,
+  hold,
+  db,
+  readers,
+  replica,
+}: Pick<Core, 'changes' | 'hold' | 'db' | 'readers' | 'replica'>): Core['checks'] => ({
+  ...(replica && { replica: () => replicaState(replica) }),
+  journal: readers.check,
+  clock: () =>
+    db.agreedClock.agrees()
+      ? OK
+      : {
+          state: 'degraded',
+          reason:
+            'The clocks of this node and of the database differ. Scheduled deletion is paused. Synchronize the clocks.',
+        },
+  changes: () =>
+    changes.trusted()
+      ? OK
+      : {
+          state: 'degraded',
+          reason:
+            'This node receives no change notifications. It reads every session from the database.',
+          runbook: 'service-unavailable.md',
+        },
+  outbound: () => {
+    const since = hold.since()
+    return since === null
+      ? OK
+      : {
+          state: 'degraded',
+          reason: 'Outgoing mails, webhooks and messages are held until an operator releases them.',
+          since,
+          runbook: 'total-loss.md',
+        }
+  },
 })
+
+function replicaState(replica: Replica): ComponentHealth {
+  const since = replica.failingSince()
+  if (since === null) return OK
+  const reason =
+    'The replica is not usable. Backups and exports read from the primary. See the log for the cause.'
+  return { state: 'degraded', reason, since }
+}

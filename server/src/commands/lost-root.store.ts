@@ -1,8 +1,11 @@
-/** Deletes what the root key seals, directly or through other keys. */
+/** Deletes everything that the root key encrypts, directly or through other keys. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../platform/db/index.ts'
 
-/** Keeps tenants, users, departments, payments and the journal. Disables every second factor. */
+/**
+ * Deletes the encrypted data and disables every second factor. Keeps tenants, users, departments, payments and the
+ * journal.
+ */
 export async function deleteSealed(tx: TenantTx): Promise<void> {
   for (const statement of [
     sql`update users set totp_enabled_at = null where totp_enabled_at is not null`,

@@ -1,14 +1,52 @@
-/** `wardkeep self-healing`: its commands as they are typed; what they do is loaded when one is. */
-import type { Command } from 'commander'
+/** The `wardkeep self-healing` commands. */
+import type { App } from '../app.ts'
+import { asSentence, Problem } from '../lib/problems.ts'
+import { StartupError } from '../lib/startup-error.ts'
+import { withApp } from './service.ts'
 
-export function addSelfHealingCommands(selfHealing: Command): void {
-  selfHealing
-    .command('confirm <key>')
-    .description('repair a fault that was found and waits for people')
-    .action(async (key: string) => (await import('./self-healing-work.ts')).confirm(key))
-  selfHealing
-    .command('scan')
-    .description('look for faults now; ends with 1 where something waits for people')
-    .option('--json', 'print what was found as JSON')
-    .action(async (options) => (await import('./self-healing-work.ts')).scan(options))
+type Scan = NonNullable<Awaited<ReturnType<App['features']['selfHealing']['scan']>>>
+type Scanned = Scan['fixes'][number]
+
+/** Scans now, with or without a running service. Exits with 1 if faults are left or another scan is running. */
+export function scanNow({ json = false }: { json?: boolean }): Promise<void> {
+  return withApp(async (app) => {
+    const done = await app.features.selfHealing.scan()
+    if (!done || done.fixes.some(isLeft)) process.exitCode = 1
+    if (json) return JSON.stringify(done ?? null)
+    return done
+      ? inWords(done)
+      : 'Another scan is running, so this one did not start. Try again when it has ended.'
+  }, true)
+}
+
+/**
+ * Confirms a proposed fix, with or without a running service. @throws StartupError if the fix is unknown or not
+ * proposed
+ */
+export function confirmCommand(key: string): Promise<void> {
+  return withApp(async ({ features }) => {
+    const fix = await features.selfHealing.service.confirmByKey(key).catch((error: unknown) => {
+      throw error instanceof Problem ? new StartupError(`${key}: ${asSentence(error)}`) : error
+    })
+    if (fix.status === 'failed') process.exitCode = 1
+    return line(fix)
+  }, true)
+}
+
+const isLeft = ({ occurrences, unknown }: Scanned) => occurrences > 0 || unknown !== null
+
+function inWords({ fixes, duration_ms }: Scan): string {
+  const told = fixes.filter((fix) => isLeft(fix) || fix.result).map(line)
+  const looked = `Scanned for ${fixes.length} known faults in ${duration_ms} ms`
+  return told.length === 0 ? `${looked}. None was found.` : [`${looked}:`, ...told].join('\n')
+}
+
+function line({ key, title, status, occurrences, reason, unknown, result }: Scanned): string {
+  const parts = [
+    occurrences > 0 ? `${occurrences} found, ${status === 'idle' ? 'for people' : status}` : '',
+    result ? `${result.repaired} repaired` : '',
+    reason ?? '',
+    unknown === null ? '' : `unknown: ${unknown}`,
+  ]
+  return `${key}: ${title}; ${parts.filter((part) => part !== '').join('; ')}`
 }

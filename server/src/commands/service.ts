@@ -1,16 +1,16 @@
-/** The commands beside start: each opens what it needs, does its work and stops. */
+/** The commands other than start. Each opens the parts it needs, does its work and stops. */
 import { type App, openApp } from '../app.ts'
 import { misspeltVariables, readConfig } from '../config/config.ts'
 import { keySource } from '../config/key-source.ts'
-import { Problem } from '../lib/problems.ts'
+import { asSentence, Problem } from '../lib/problems.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { SYSTEM } from '../platform/journal/index.ts'
 import { openLog } from '../platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, openExistingDatabase } from './start.ts'
 
 /**
- * Opens the service without listening, for one piece of work whose outcome is printed.
- * @param joins whether the embedded database of a running service will do
+ * Opens the service without listening, runs one piece of work, and prints the result.
+ * @param joins true to use the embedded database of a running service
  */
 export async function withApp(work: (app: App) => Promise<string>, joins = false): Promise<void> {
   const config = readConfig()
@@ -21,8 +21,8 @@ export async function withApp(work: (app: App) => Promise<string>, joins = false
     await migrateOrExplain(address, config, log)
     const rootKeys = keySource(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
-    // A command does its one piece of work; what waits in the background is the service's, and so is what
-    // comes right again by itself.
+    // A command does only its own work. The service does the background work and recovers from faults, so only errors
+    // are logged here.
     const quiet = openLog('error', 2)
     const app = await openApp({ config, address, publicUrl, rootKeys, log: quiet, role: 'api' })
     try {
@@ -41,23 +41,24 @@ export async function migrateOnly(): Promise<void> {
   const { address, stop } = await openDatabase(config, log)
   try {
     const version = await migrateOrExplain(address, config, log)
-    process.stdout.write(`The database has schema ${version}.\n`)
+    process.stdout.write(`The database schema is at version ${version}.\n`)
   } finally {
     await stop()
   }
 }
 
 export async function restoreTenant(id: number): Promise<void> {
-  if (!Number.isSafeInteger(id)) throw new StartupError('Give the id of the tenant, a number.')
+  if (!Number.isSafeInteger(id))
+    throw new StartupError('Invalid tenant id. Pass the id of the tenant as a number.')
   return withApp(async (app) => {
     const tenant = await app.features.tenants.service.restore(id).catch((error: unknown) => {
-      throw error instanceof Problem ? new StartupError(`${error.message}.`) : error
+      throw error instanceof Problem ? new StartupError(asSentence(error)) : error
     })
-    return `Tenant ${tenant.id} (${tenant.subdomain}) is back.`
+    return `Tenant ${tenant.id} (${tenant.subdomain}) was restored.`
   })
 }
 
-/** Beside a running service, or without one. @param removesFactor whether the second factor goes too */
+/** Resets a superadmin, with or without a running service. @param removesFactor true to remove the second factor too */
 export function resetOperator(email: string, removesFactor: boolean): Promise<void> {
   return withApp(async ({ features }) => {
     const { disown } = features.auth.secondFactor
@@ -65,29 +66,31 @@ export function resetOperator(email: string, removesFactor: boolean): Promise<vo
       removesFactor ? disown(tx, SYSTEM, user) : Promise.resolve(),
     )
     return [
-      `${email} can sign in with the password ${password}`,
-      'It has to be changed at the first sign-in. All sessions of the account have ended.',
-      ...(removesFactor ? ['Its second factor is gone.'] : []),
+      `${email} can now sign in with the password ${password}`,
+      'The password has to be changed at the next sign-in. All sessions of the account were ended.',
+      ...(removesFactor ? ['The second factor of the account was removed.'] : []),
     ].join('\n')
   }, true)
 }
 
-/** Beside a running service, or without one. */
+/** Releases outgoing messages, with or without a running service. */
 export function releaseOutbound(): Promise<void> {
   return withApp(
     async (app) =>
       (await app.hold.release())
-        ? 'Mails, webhooks and messages go out again.'
-        : 'Nothing was held.',
+        ? 'Outgoing mails, webhooks and messages were released.'
+        : 'No mails, webhooks or messages were held.',
     true,
   )
 }
 
-/** Beside a running service, or without one. @param revokes whether former keys stop verifying immediately */
+/**
+ * Rotates the signing key, with or without a running service. @param revokes true to reject tokens of former keys now
+ */
 export function rotateSigningKey(revokes: boolean): Promise<void> {
   return withApp(async ({ features: { auth } }) => {
     await auth.keys.rotate(revokes)
-    const signed = `The access tokens are now signed by key ${auth.keys.signer().kid}.`
-    return revokes ? `${signed} Tokens of former keys are refused.` : signed
+    const signed = `Access tokens are now signed with key ${auth.keys.signer().kid}.`
+    return revokes ? `${signed} Tokens signed with previous keys are rejected.` : signed
   }, true)
 }

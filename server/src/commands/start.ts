@@ -1,4 +1,4 @@
-/** The start command: database, migrations, service, and a stop that loses nothing. */
+/** The start command: starts the database, the migrations and the service, and shuts down without losing work. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
@@ -10,35 +10,40 @@ import { systemTime } from '../lib/time.ts'
 import { within } from '../lib/within.ts'
 import { refuseLooseModes } from '../platform/crypto/index.ts'
 import type { DatabaseAddress } from '../platform/db/index.ts'
-import { migrate, requireMigrated, requireSchemaThere } from '../platform/db/migrate.ts'
-import { untilOpen } from '../platform/db/until-open.ts'
+import { requireSessionPooling } from '../platform/db/pooling.ts'
+import { untilAvailable } from '../platform/db/until-available.ts'
+import { untilWritable } from '../platform/db/until-writable.ts'
 import { canFail } from '../platform/observe/can-fail.ts'
 import { type Logger, openLog } from '../platform/observe/log.ts'
+import { migrate, requireMigrated, requireSchemaThere } from '../platform/schema/migrate.ts'
 
-/** What still runs after this is cut off, so that the whole stop stays within 10 s. */
+/** The time after which running work is aborted, so that the whole shutdown takes less than 10 s. */
 const STOP_MS = 8_000
 const CUT_OFF_MS = 9_500
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
-/** Connections that a process has beside the pool of requests, and some for people who look. */
+/** The number of connections that a process uses outside the request pool, with a reserve for operators. */
 const BESIDE_POOL = 36
 
-const HELD = `This is a restored copy, and it speaks to nobody: mails, webhooks and messages wait until
+const HELD = `This is a restored copy, so it does not send mails, webhooks or messages. To send them, run
 \`wardkeep outbound release\`.
 `
 
 /**
- * The database that the configuration names, started if it is the embedded one.
- * @param joins whether an embedded one that another process runs will do
+ * Opens the configured database. Starts it if it is the embedded one.
+ * @param joins true to use an embedded database that another process runs
  */
 export async function openDatabase(
   config: Config,
   log: Logger,
   joins = false,
 ): Promise<{ address: DatabaseAddress; stop(): Promise<void> }> {
-  if (config.DATABASE_URL)
-    return { address: { url: config.DATABASE_URL }, stop: async () => undefined }
-  const { joinEmbedded, startEmbedded } = await import('../platform/db/embedded/index.ts')
+  if (config.DATABASE_URL) {
+    const address = { url: config.DATABASE_URL }
+    await explained(config, requireSessionPooling(address))
+    return { address, stop: async () => undefined }
+  }
+  const { joinEmbedded, startEmbedded } = await import('../platform/embedded/index.ts')
   const open = joins ? joinEmbedded : startEmbedded
   const settings = {
     max_connections: String(Math.max(60, config.DATABASE_POOL_SIZE + BESIDE_POOL)),
@@ -48,8 +53,8 @@ export async function openDatabase(
 }
 
 /**
- * As `openDatabase`, for commands that work on what is there.
- * @throws StartupError where there is no database of Wardkeep, and creates nothing
+ * Opens a database like `openDatabase`, for commands that need existing data. Creates nothing.
+ * @throws StartupError if there is no Wardkeep database
  */
 export async function openExistingDatabase(
   config: Config,
@@ -57,11 +62,11 @@ export async function openExistingDatabase(
   joins = false,
 ): ReturnType<typeof openDatabase> {
   if (!config.DATABASE_URL) {
-    const { hasCluster } = await import('../platform/db/embedded/index.ts')
+    const { hasCluster } = await import('../platform/embedded/index.ts')
     const dataDir = resolve(config.DATA_DIR)
     if (!(await hasCluster(dataDir)))
       throw new StartupError(
-        `DATA_DIR: there is no database in ${dataDir}. Give the DATA_DIR or DATABASE_URL of the service.`,
+        `DATA_DIR: ${dataDir} does not contain a database. Set the same DATA_DIR or DATABASE_URL as for the service.`,
       )
   }
   const database = await openDatabase(config, log, joins)
@@ -74,32 +79,33 @@ export async function openExistingDatabase(
   }
 }
 
-/** Starts the service and keeps it up until a signal stops it. */
+/** Starts the service and runs it until a signal stops it. */
 export async function start(role: string): Promise<void> {
   if (role !== 'api' && role !== 'worker' && role !== 'all')
-    throw new StartupError('--role: must be api, worker or all.')
+    throw new StartupError('Invalid value of --role. Pass api, worker or all.')
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
   for (const warning of misspeltVariables()) log.warn(warning)
-  // What is said for people may be lost, as the log's lines may: the service goes on.
+  // A failed write to stdout must not stop the service, as a failed log write does not.
   process.stdout.on('error', () => undefined)
   const { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE } = config
   const isProduction = config.NODE_ENV === 'production'
   const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }
   await refuseLooseModes(secrets, isProduction, log)
-  // Before a database is made, and the passwords of a first start are shown.
+  // Checks the addresses before a database is created and the passwords of a first start are shown.
   const own = role === 'worker' ? undefined : serviceAt(config)
   const ofMetrics = metricsAt(config)
   await requireFree([own, ofMetrics].filter((at) => at !== undefined))
-  // The application's modules load while the database starts.
+  // Loads the modules of the application while the database starts.
   const loading = import('../app.ts')
-  // A start that fails lets go of all that it has taken so far.
+  // If startup fails, everything acquired so far is released.
   await using undo = new AsyncDisposableStack()
   const onStop = (what: string, stop: () => Promise<unknown>) =>
     undo.defer(
       async () =>
-        void (await within(systemTime, STOP_MS, canFail(stop(), `stopping ${what}`, log))),
+        void (await within(systemTime, STOP_MS, canFail(stop(), `shutdown of ${what}`, log))),
     )
+  if (!(await databaseIsThere(config, log))) return
   const database = await openDatabase(config, log)
   onStop('the database', database.stop)
   if (!(await restoreIsOver(database.address, config, log))) return
@@ -119,30 +125,44 @@ export async function start(role: string): Promise<void> {
   const listening =
     own && (await listeningOn(own, app.server.listen({ host: own.host, port: own.port })))
   stopOnSignal(undo.move(), log)
-  if (listening === undefined) return void log.info({}, 'doing background work')
-  // At once: whoever waits for the address has read all of it.
+  if (listening === undefined) return void log.info({}, 'background work started')
+  // Writes all lines in one call, because a program that waits for the address may stop reading after it.
   process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : HELD}`)
   log.info({ address: listening }, 'listening')
 }
 
 /**
- * Waits for the end of a restore that is under way, before the migrations, which would change its tables.
- * @returns false where the process was asked to stop meanwhile
+ * Waits for the server at DATABASE_URL.
+ * @returns false if the process was asked to stop first
  */
-async function restoreIsOver(
-  address: DatabaseAddress,
-  config: Config,
-  log: Logger,
-): Promise<boolean> {
+async function databaseIsThere(config: Config, log: Logger): Promise<boolean> {
+  const { DATABASE_URL: url, DATABASE_WAIT_SECONDS: seconds } = config
+  if (url === undefined || seconds === 0) return true
+  const waitMs = seconds * 1000
+  return explained(
+    config,
+    unlessStopped((signal) => untilWritable({ url }, { log, clock: systemTime, waitMs, signal })),
+  )
+}
+
+/**
+ * Waits for a running restore to end, because migrations would change its tables.
+ * @returns false if the process was asked to stop first
+ */
+const restoreIsOver = (address: DatabaseAddress, config: Config, log: Logger): Promise<boolean> =>
+  explained(
+    config,
+    unlessStopped((signal) => untilAvailable(address, { log, clock: systemTime, signal })),
+  )
+
+/** Runs `work`, which waits for the database, until a signal stops the process. */
+async function unlessStopped(work: (signal: AbortSignal) => Promise<boolean>): Promise<boolean> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  // By handlers: as the first process of a container it would not be ended without.
+  // Installs handlers, because without them signals do not end the first process of a container.
   for (const signal of STOP_SIGNALS) process.on(signal, stop)
   try {
-    return await explained(
-      config,
-      untilOpen(address, { log, clock: systemTime, signal: stopping.signal }),
-    )
+    return await work(stopping.signal)
   } finally {
     for (const signal of STOP_SIGNALS) process.off(signal, stop)
   }
@@ -154,29 +174,29 @@ export const migrateOrExplain = (
   log: Logger,
 ): Promise<number> => explained(config, migrate(address, log))
 
-/** @throws StartupError where the schema is not that of this release */
+/** @throws StartupError if the schema does not match this release */
 export const requireSchema = (address: DatabaseAddress, config: Config): Promise<void> =>
   explained(config, requireMigrated(address))
 
-/** Says what is wrong with DATABASE_URL when nothing can be done there. */
+/** Runs `work`, and explains errors of the database at DATABASE_URL. */
 async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // A fault of our own code keeps its stack; what the driver or the server says is a sentence.
+    // Errors in our own code keep their stack. Errors of the driver or the server become a message.
     const isOurs = error instanceof StartupError || error instanceof TypeError
     if (!config.DATABASE_URL || isOurs) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new StartupError(
-      `DATABASE_URL: the database refuses (${(error as Error).message || code}); check that it runs and that the user may create tables and roles.`,
+      `DATABASE_URL: the database rejects the connection or a statement (${(error as Error).message || code}). Check that it is running and that the user may create tables and roles.`,
     )
   }
 }
 
-/** Where an address cannot be listened on, whoever has it: no such one, not ours, or no name of one. */
+/** Error codes for an address that cannot be used: unknown, not of this machine, or with an unresolvable name. */
 const UNUSABLE = ['EACCES', 'EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** An address to listen on, with the variables that it is of. */
+/** An address to listen on, with the names of its variables. */
 interface At {
   host: string
   port: number
@@ -194,7 +214,7 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
     ? undefined
     : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
 
-/** Listens on all at once, as they may be the same, and ends that again. */
+/** Listens on all addresses at the same time, because two may be equal, then closes them. @throws if one is not free */
 async function requireFree(addresses: readonly At[]): Promise<void> {
   await using held = new AsyncDisposableStack()
   for (const at of addresses) {
@@ -204,7 +224,7 @@ async function requireFree(addresses: readonly At[]): Promise<void> {
   }
 }
 
-/** @throws StartupError that names the variables where the address is taken or none to listen on */
+/** @throws StartupError with the names of the variables if the address is in use or cannot be used */
 async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>): Promise<T> {
   const [HOST, PORT] = names
   try {
@@ -213,7 +233,7 @@ async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>):
     const { code = '' } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
       throw new StartupError(
-        `${PORT}: ${port} is taken on ${host}; choose another or stop what listens there.`,
+        `${PORT}: port ${port} is already in use on ${host}. Choose another port, or stop the program that uses it.`,
       )
     if (UNUSABLE.includes(code))
       throw new StartupError(`${HOST}, ${PORT}: cannot listen on ${host}:${port} (${code}).`)
@@ -221,7 +241,7 @@ async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>):
   }
 }
 
-/** Where people of this machine reach the service; a zone is no part of a URL. */
+/** Returns the URL at which this machine reaches the service. Leaves out a zone, which URLs cannot contain. */
 function localUrl({ HOST, PORT }: Config): string {
   const host = HOST.replace(/%.*$/, '')
   return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`
@@ -234,7 +254,7 @@ function stopOnSignal(undo: AsyncDisposableStack, log: Logger): void {
     stopping = true
     log.info({ signal }, 'stopping')
     if (!(await within(systemTime, CUT_OFF_MS, undo.disposeAsync()))) {
-      log.error({}, 'the stop took too long; what still ran is cut off')
+      log.error({}, 'shutdown timed out; remaining work aborted')
       process.exit(1)
     }
     log.info({}, 'stopped')

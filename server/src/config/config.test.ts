@@ -1,4 +1,4 @@
-/** The configuration: its defaults, each variable's faults, and all of them at once. */
+/** The configuration: defaults, faults of each variable, and one report with all faults. */
 import { describe, expect, test } from 'vitest'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseNetworks } from '../platform/net/index.ts'
@@ -6,7 +6,7 @@ import { misspeltVariables, readConfig, VARIABLES } from './config.ts'
 
 const KEY = Buffer.alloc(32, 9)
 
-/** The lines of the fault that the environment ends with. */
+/** Returns the lines of the error that the environment causes. */
 function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(env)
@@ -18,7 +18,7 @@ function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('an empty environment', () => {
-  test('gives every variable its default', () => {
+  test('sets every variable to its default', () => {
     const { DATA_DIR, ...config } = readConfig({})
     expect(DATA_DIR).toBe(process.getuid?.() === 0 ? '/var/lib/wardkeep' : './data')
     expect(config).toEqual({
@@ -26,6 +26,8 @@ describe('an empty environment', () => {
       HOST: '127.0.0.1',
       NODE_ENV: 'development',
       DATABASE_URL: undefined,
+      DATABASE_READ_URL: undefined,
+      DATABASE_WAIT_SECONDS: 60,
       DATABASE_POOL_SIZE: 10,
       ENCRYPTION_KEY: undefined,
       ENCRYPTION_KEY_FILE: undefined,
@@ -39,6 +41,7 @@ describe('an empty environment', () => {
       RATE_LIMIT_PER_MINUTE: 6000,
       AUTH_RATE_LIMIT_PER_MINUTE: 600,
       CARDNET_WEBHOOK_SECRET: [],
+      SESSION_CACHE_MAX: 20_000,
       PATIENT_CACHE_MAX_BYTES: 134_217_728,
       PATIENT_CACHE_MAX_ENTRIES: 100_000,
       PATIENT_CACHE_TTL_SECONDS: 900,
@@ -83,7 +86,7 @@ describe('an empty environment', () => {
     })
   })
 
-  test('is what variables set to nothing mean as well', () => {
+  test('has the same result as empty variables', () => {
     const empty = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '']))
     expect(readConfig(empty)).toEqual(readConfig({}))
   })
@@ -101,6 +104,8 @@ describe('a variable', () => {
     ['WEBHOOK_RETENTION_DAYS', '7', 7],
     ['WEBHOOK_RETENTION_DAYS', '90', 90],
     ['DATABASE_URL', 'postgresql://a:b@c:1/d', 'postgresql://a:b@c:1/d'],
+    ['DATABASE_URL', 'postgres://a:b@c:1,d/e', 'postgres://a:b@c:1,d/e'],
+    ['DATABASE_WAIT_SECONDS', '0', 0],
     ['ENCRYPTION_KEY', KEY.toString('base64'), KEY],
     ['ENCRYPTION_KEY', KEY.toString('base64url'), KEY],
     ['ENCRYPTION_KEY', KEY.toString('hex'), KEY],
@@ -118,7 +123,7 @@ describe('a variable', () => {
     ['METRICS_PORT', '9100', 9100],
     ['MESSENGER_BOT_TOKEN', '4711:A-b_c.d~e', '4711:A-b_c.d~e'],
     ['RATE_LIMIT_PER_MINUTE', '0', 0],
-  ])('%s may be "%s"', (name, text, value) => {
+  ])('%s accepts "%s"', (name, text, value) => {
     expect(readConfig({ [name]: text })).toMatchObject({ [name]: value })
   })
 
@@ -135,7 +140,9 @@ describe('a variable', () => {
     ['PORT', '0x50'],
     ['PORT', ' 80'],
     ['DATABASE_URL', 'mysql://a@b/c'],
+    ['DATABASE_READ_URL', 'mysql://a@b/c'],
     ['DATABASE_URL', 'localhost/db'],
+    ['DATABASE_URL', 'postgres://a@b/c?connect_timeout=5'],
     ['DATABASE_POOL_SIZE', '0'],
     ['DATABASE_POOL_SIZE', '501'],
     ['ENCRYPTION_KEY', KEY.subarray(1).toString('base64')],
@@ -171,11 +178,11 @@ describe('a variable', () => {
     ['MESSENGER_API_URL', 'api.example'],
     ['MESSENGER_MODE', 'push'],
     ['LOG_LEVEL', 'trace'],
-  ])('%s must not be "%s"', (name, text) => {
+  ])('%s rejects "%s"', (name, text) => {
     expect(faultsOf({ [name]: text })).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
   })
 
-  test('says its meaning and its default, for the documentation', () => {
+  test('has a meaning and a default for the documentation', () => {
     for (const { meaning, default: fallback } of Object.values(VARIABLES)) {
       expect(meaning).not.toBe('')
       expect(fallback).not.toBe('')
@@ -188,23 +195,25 @@ test.each([
   ['https://clinic.example:8443/app', 'clinic.example'],
   ['http://192.0.2.1', 'localhost'],
   ['http://[::1]:8080', 'localhost'],
-])('mails of a service at %s come from %s', (PUBLIC_URL, host) => {
+])('derives the sender of mails: for a service at %s it is at %s', (PUBLIC_URL, host) => {
   const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
   expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
 })
 
 test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
-  'mails of a service that listens on %s need an address for their links',
+  'requires PUBLIC_URL for mails if the service listens on %s',
   (HOST) => {
     const env = { HOST, SMTP_URL: 'smtp://127.0.0.1' }
-    expect(faultsOf(env)).toEqual([expect.stringMatching(/^PUBLIC_URL: is needed with SMTP_URL: /)])
+    expect(faultsOf(env)).toEqual([
+      expect.stringMatching(/^PUBLIC_URL: is required with SMTP_URL\. /),
+    ])
     expect(faultsOf({ ...env, PUBLIC_URL: 'https://clinic.example' })).toEqual([])
     expect(faultsOf({ HOST })).toEqual([])
   },
 )
 
 test.each(['', '127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
-  'mails of a service that listens on "%s" may link to there',
+  'does not require PUBLIC_URL if the service listens on "%s"',
   (HOST) => {
     expect(faultsOf({ HOST, SMTP_URL: 'smtp://127.0.0.1' })).toEqual([])
   },
@@ -213,20 +222,20 @@ test.each(['', '127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
 describe('production', () => {
   const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://clinic.example' }
 
-  test('asks for the address that links and tokens bear', () => {
+  test('requires the public URL that links and tokens contain', () => {
     const { PUBLIC_URL: _, ...unnamed } = production
     expect(faultsOf({ ...unnamed, ENCRYPTION_KEY_FILE: '/key' })).toEqual([
-      expect.stringMatching(/^PUBLIC_URL: is needed in production: .*https:/),
+      expect.stringMatching(/^PUBLIC_URL: is required in production. .*https:/),
     ])
   })
 
-  test('asks for a key, in a variable or in a file', () => {
-    expect(faultsOf(production)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed/)])
+  test('requires a key, in a variable or in a file', () => {
+    expect(faultsOf(production)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is required/)])
     expect(faultsOf({ ...production, ENCRYPTION_KEY_FILE: '/key' })).toEqual([])
     expect(faultsOf({ ...production, ENCRYPTION_KEY: KEY.toString('hex') })).toEqual([])
   })
 
-  test('makes no demo, and refuses one that is asked for', () => {
+  test('creates no demo, and rejects a configured demo', () => {
     const keyed = { ...production, ENCRYPTION_KEY: KEY.toString('hex') }
     expect(readConfig(keyed).DEMO).toBe(false)
     expect(readConfig({ ...keyed, DEMO: 'false' }).DEMO).toBe(false)
@@ -234,18 +243,19 @@ describe('production', () => {
   })
 })
 
-test('a key and a key file at once are refused', () => {
+test('rejects a key together with a key file', () => {
   const both = { ENCRYPTION_KEY: KEY.toString('hex'), ENCRYPTION_KEY_FILE: '/key' }
-  expect(faultsOf(both)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*keep one/)])
+  expect(faultsOf(both)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*Remove one/)])
 })
 
-test('the faults of all variables are said at once, none with its value where that is a secret', () => {
+test('reports the faults of all variables together, without secret values', () => {
   const env = {
     PORT: 'x',
     ENCRYPTION_KEY: 'my-secret-key',
     DEMO: 'x',
     BOOTSTRAP_ADMIN_PASSWORD: 'hunter2',
     DATABASE_URL: 'db:hunter3@host',
+    DATABASE_READ_URL: 'db:hunter5@host',
     SMTP_URL: 'mail:hunter4@host',
   }
   const lines = faultsOf(env)
@@ -260,7 +270,7 @@ describe('a bucket of backups', () => {
     BACKUP_S3_URL: { credentials: { accessKeyId, secretAccessKey } },
   })
 
-  test('takes its key from the URL, or from variables of its own', () => {
+  test('reads its access key from the URL or from other variables', () => {
     expect(readConfig({ BACKUP_S3_URL, ...KEYS })).toMatchObject(found('AKIA', 'hunter2'))
     const own = { BACKUP_S3_URL: 'https://a:b@s3.example/bucket', ...KEYS }
     expect(readConfig(own)).toMatchObject(found('a', 'b'))
@@ -268,13 +278,13 @@ describe('a bucket of backups', () => {
   })
 
   test.each([
-    [{ BACKUP_S3_URL }, /^BACKUP_S3_URL: needs an access key/],
-    [{ BACKUP_S3_URL, AWS_ACCESS_KEY_ID: 'AKIA' }, /^BACKUP_S3_URL: needs an access key/],
-    [{ BACKUP_S3_URL, ...KEYS, BACKUP_DIR: '/x' }, /^BACKUP_S3_URL: .*BACKUP_DIR; keep one/],
+    [{ BACKUP_S3_URL }, /^BACKUP_S3_URL: requires an access key/],
+    [{ BACKUP_S3_URL, AWS_ACCESS_KEY_ID: 'AKIA' }, /^BACKUP_S3_URL: requires an access key/],
+    [{ BACKUP_S3_URL, ...KEYS, BACKUP_DIR: '/x' }, /^BACKUP_S3_URL: .*BACKUP_DIR\. Remove one/],
     [{ BACKUP_S3_URL, ...KEYS, BACKUP_S3_LOCK_DAYS: '0' }, /^BACKUP_S3_LOCK_DAYS: must be a whole/],
-    [{ BACKUP_S3_LOCK_DAYS: '9' }, /^BACKUP_S3_LOCK_DAYS: .*with BACKUP_S3_URL/],
-    [{ BACKUP_S3_URL: 'https://AKIA:hunter2@s3.example' }, /^BACKUP_S3_URL: must name a bucket/],
-  ])('%o is one fault', (env, line) => {
+    [{ BACKUP_S3_LOCK_DAYS: '9' }, /^BACKUP_S3_LOCK_DAYS: requires BACKUP_S3_URL/],
+    [{ BACKUP_S3_URL: 'https://AKIA:hunter2@s3.example' }, /^BACKUP_S3_URL: must include a bucket/],
+  ])('%o is reported as one fault', (env, line) => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(line)])
     expect(faultsOf(env).join()).not.toContain('hunter2')
   })
@@ -288,24 +298,24 @@ describe('the messenger', () => {
     '4711%3Asecret',
     '..',
     'x'.repeat(257),
-  ])('has a token that goes into a path: "%s" is none, and is not shown', (token) => {
+  ])('rejects the token "%s" without showing it, because it goes into a path', (token) => {
     const faults = faultsOf({ MESSENGER_BOT_TOKEN: token })
-    expect(faults).toEqual([expect.stringMatching(/^MESSENGER_BOT_TOKEN: must be the token alone/)])
+    expect(faults).toEqual([expect.stringMatching(/^MESSENGER_BOT_TOKEN: must be the token only/)])
     expect(faults.join()).not.toMatch(/secret|xxx/)
   })
 
   const HOOKED = { MESSENGER_MODE: 'webhook', MESSENGER_BOT_TOKEN: '4711:secret' }
 
   test.each(['', 'http://clinic.example', 'http://localhost:8080'])(
-    'is not told of anything at "%s"',
+    'rejects webhook mode with the PUBLIC_URL "%s"',
     (PUBLIC_URL) => {
       expect(faultsOf({ ...HOOKED, PUBLIC_URL })).toEqual([
-        expect.stringMatching(/^MESSENGER_MODE: webhook needs an https PUBLIC_URL/),
+        expect.stringMatching(/^MESSENGER_MODE: webhook requires an https PUBLIC_URL/),
       ])
     },
   )
 
-  test('is told at an https address, and needs none where it asks or where there is no bot', () => {
+  test('requires an https URL only for a bot in webhook mode', () => {
     expect(faultsOf({ ...HOOKED, PUBLIC_URL: 'https://clinic.example' })).toEqual([])
     expect(faultsOf({ ...HOOKED, MESSENGER_MODE: 'polling' })).toEqual([])
     expect(faultsOf({ ...HOOKED, MESSENGER_BOT_TOKEN: '' })).toEqual([])
@@ -328,10 +338,10 @@ describe('paygate', () => {
     })
   })
 
-  test.each(Object.keys(ALL))('may be inside, or lack all; %s alone is not enough', (name) => {
+  test.each(Object.keys(ALL))('cannot be configured by %s alone', (name) => {
     const one = { [name]: ALL[name as keyof typeof ALL] }
     const missing = Object.keys(ALL).filter((other) => other !== name)
-    const needed = (other: string) => `${other}: is needed with ${name}; set all of`
+    const needed = (other: string) => `${other}: is required with ${name}. Set all of`
     expect(faultsOf(one)).toEqual(missing.map((other) => expect.stringContaining(needed(other))))
   })
 
@@ -345,27 +355,27 @@ describe('paygate', () => {
     ['PAYGATE_SECRET_KEY', 'key\nkey'],
     ['PAYGATE_ALLOWED_NETWORKS', ','],
     ['PAYGATE_ALLOWED_NETWORKS', '192.0.2.1/25'],
-  ])('%s must not be "%s"', (name, text) => {
+  ])('%s rejects "%s"', (name, text) => {
     const faults = faultsOf({ ...ALL, [name]: text })
     expect(faults).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
     if (name === 'PAYGATE_SECRET_KEY') expect(faults.join()).not.toContain(text)
   })
 })
 
-describe('a variable with a name almost like one of ours', () => {
+describe('a variable with a name almost like a known one', () => {
   test.each([
     ['SMTP_URl', 'SMTP_URL'],
     ['smtp_url', 'SMTP_URL'],
     ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
     ['BACKUP_SCHEDUL', 'BACKUP_SCHEDULE'],
     ['DATADIR', 'DATA_DIR'],
-  ])('%s is told of', (name, meant) => {
+  ])('%s is reported', (name, meant) => {
     expect(misspeltVariables({ [name]: '1', PATH: '/bin', HOME: '/root', PORT: '1' })).toEqual([
       `${name} is not a variable of Wardkeep and is ignored. Did you mean ${meant}?`,
     ])
   })
 
-  test('others of a machine are not', () => {
+  test('does not report unrelated variables', () => {
     const usual =
       'PATH HOME HOSTNAME USER SHELL PWD LANG TERM TMPDIR NODE_OPTIONS HTTP_PROXY NO_PROXY EDITOR'
     expect(
@@ -375,7 +385,7 @@ describe('a variable with a name almost like one of ours', () => {
 })
 
 test.each(['prod', 'Production', 'staging', ' production'])(
-  'NODE_ENV=%s is refused',
+  'rejects the environment NODE_ENV=%s',
   (NODE_ENV) => {
     expect(faultsOf({ NODE_ENV })).toEqual(['NODE_ENV: must be production, development or test.'])
   },

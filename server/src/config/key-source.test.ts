@@ -1,4 +1,4 @@
-/** Root keys from variables and files: which there are, and what becomes of the folder's own. */
+/** Root keys come from variables or files. Generated keys are stored in the data folder. */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const source = (env: Record<string, string>) =>
 const froms = async (env: Record<string, string>) =>
   (await source(env).given()).map(({ from }) => from.replace(folder, 'DATA_DIR'))
 
-test('the current one comes first, and the one that is to come behind it', async () => {
+test('lists the current key first, followed by the next one', async () => {
   await writeFile(join(folder, 'root.key'), text(TWO))
   const file = join(folder, 'next')
   await writeFile(file, text(TWO))
@@ -40,9 +40,9 @@ test('the current one comes first, and the one that is to come behind it', async
   ])
 })
 
-test('what is to come is the variable, else a file of the folder where that has its own', async () => {
+test('reads the next key from the variable, or creates one in the folder', async () => {
   const configured = source({ ENCRYPTION_KEY: text(ONE) })
-  await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT_FILE: name a file/)
+  await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT_FILE: set it to a file/)
   expect(await readdir(folder)).toEqual([])
   const both = source({ ENCRYPTION_KEY: text(ONE), ENCRYPTION_KEY_NEXT: text(TWO) })
   expect((await both.next()).key).toEqual(TWO)
@@ -50,22 +50,22 @@ test('what is to come is the variable, else a file of the folder where that has 
   expect(await readdir(folder)).toEqual(['root.key.next'])
 })
 
-test('the folder keeps what is to come, wherever it is from, before it is used', async () => {
+test('stores the next key in the folder before it is used', async () => {
   await writeFile(join(folder, 'root.key'), text(ONE))
   const next = join(folder, 'root.key.next')
   const given = source({ ENCRYPTION_KEY_NEXT: text(TWO) })
   expect(await given.next()).toEqual({ key: TWO, from: next })
   expect(await given.next()).toEqual({ key: TWO, from: next })
-  // Whatever becomes of the variable.
+  // The folder keeps the key even if the variable is removed.
   expect(await source({}).next()).toEqual({ key: TWO, from: next })
   await expect(source({ ENCRYPTION_KEY_NEXT: text(Buffer.alloc(32, 3)) }).next()).rejects.toThrow(
-    `${next} holds another key than ENCRYPTION_KEY_NEXT`,
+    `${next} contains a different key than ENCRYPTION_KEY_NEXT`,
   )
   await source({}).settle(fingerprintOf(TWO))
   expect(await froms({})).toEqual(['DATA_DIR/root.key', `DATA_DIR/root.key.${fingerprintOf(ONE)}`])
 })
 
-test("where a key is configured the folder's own are left alone", async () => {
+test('does not change the keys in the folder if a key is configured', async () => {
   await writeFile(join(folder, 'root.key'), text(ONE))
   await writeFile(join(folder, 'root.key.next'), text(TWO))
   await source({ ENCRYPTION_KEY: text(TWO) }).settle(fingerprintOf(TWO))
@@ -74,9 +74,9 @@ test("where a key is configured the folder's own are left alone", async () => {
   expect((await readdir(folder)).sort()).toEqual(['root.key', `root.key.${fingerprintOf(ONE)}`])
 })
 
-test('without a database all that there are will do, and none is made', async () => {
+test('returns all existing keys without a database, and creates none', async () => {
   const config = readConfig({ DATA_DIR: folder })
-  await expect(givenKeys(config, silentLog)).rejects.toThrow(/opens by its root key alone/)
+  await expect(givenKeys(config, silentLog)).rejects.toThrow(/only be decrypted with its root key/)
   expect(await readdir(folder)).toEqual([])
   await writeFile(join(folder, 'root.key'), text(ONE))
   await writeFile(join(folder, `root.key.${fingerprintOf(TWO)}`), text(TWO))

@@ -1,4 +1,4 @@
-/** Where this process has its root keys from: variables, or files in the data folder. */
+/** The source of this process's root keys: variables, or files in the data folder. */
 import { resolve } from 'node:path'
 import { StartupError } from '../lib/startup-error.ts'
 import {
@@ -21,11 +21,11 @@ type Keys = Pick<
 >
 
 export interface KeySource extends RootKeySource {
-  /** The key that is to take the place of the current one. @throws StartupError where none is given */
+  /** Returns the key that will replace the current one. @throws StartupError if no next key is configured */
   next(): Promise<GivenKey>
 }
 
-/** The data folder has keys of its own where none is configured. */
+/** Returns the source of root keys. If no key is configured, generates one in the data folder. */
 export function keySource(config: Keys, log: Logger): KeySource {
   const own = ownKeys(resolve(config.DATA_DIR), log)
   const isOwn = !config.ENCRYPTION_KEY && !config.ENCRYPTION_KEY_FILE
@@ -41,21 +41,24 @@ export function keySource(config: Keys, log: Logger): KeySource {
       const coming = await next()
       if (isOwn) await own.settle(fingerprint)
       else if (coming && fingerprintOf(coming.key) === fingerprint)
-        log.warn({ root_key: fingerprint }, `set ENCRYPTION_KEY to the root key of ${coming.from}`)
+        log.warn(
+          { root_key: fingerprint },
+          `root key was rotated; set ENCRYPTION_KEY to the key in ${coming.from}`,
+        )
     },
     async next() {
       const given = await next()
-      // The folder has it from here on, whatever becomes of the variable.
+      // Also saves the key in the data folder, so that it survives if the variable is removed later.
       if (isOwn) return own.keepNext(given)
       if (given) return given
       throw new StartupError(
-        'ENCRYPTION_KEY_NEXT_FILE: name a file with the root key that is to come; make one with `(umask 077; openssl rand -base64 32 > FILE)`, and keep a copy.',
+        'ENCRYPTION_KEY_NEXT_FILE: set it to a file with the new root key. Create one with `(umask 077; openssl rand -base64 32 > FILE)`, and keep a copy.',
       )
     },
   }
 }
 
-/** The root keys that there are, where no database says which one it is. @throws StartupError where there is none */
+/** Returns all existing root keys, for commands without a database. @throws StartupError if there is none */
 export async function givenKeys(
   config: Keys,
   log: Logger,
@@ -63,7 +66,7 @@ export async function givenKeys(
   const [first, ...others] = await keySource(config, log).given()
   if (first) return [first.key, ...others.map(({ key }) => key)]
   throw new StartupError(
-    `A backup opens by its root key alone: set ENCRYPTION_KEY or ENCRYPTION_KEY_FILE to it, or put it into ${resolve(config.DATA_DIR, 'root.key')}.`,
+    `A backup can only be decrypted with its root key. Set ENCRYPTION_KEY or ENCRYPTION_KEY_FILE to that key, or put the key into ${resolve(config.DATA_DIR, 'root.key')}.`,
   )
 }
 

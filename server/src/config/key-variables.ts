@@ -1,33 +1,31 @@
 /** The variables of the root key. */
 import { parseKey } from '../platform/crypto/index.ts'
-import { variable } from './variable.ts'
-
-const isProduction = (env: NodeJS.ProcessEnv) => env.NODE_ENV === 'production'
+import { isProduction, variable } from './variable.ts'
 
 export const KEY_VARIABLES = {
   ENCRYPTION_KEY: variable({
-    meaning: 'root key: 32 bytes in base64 or hex',
-    default: 'a file `root.key` (0600) in DATA_DIR; in production none, and the start is refused',
+    meaning: 'Root key: 32 bytes in base64 or hex',
+    default: 'the file `root.key` in DATA_DIR, created if missing. Required in production.',
     read: (text, env) => {
       if (text === undefined && isProduction(env) && !env.ENCRYPTION_KEY_FILE)
         throw new Error(
-          'is needed in production (or ENCRYPTION_KEY_FILE); make one with `openssl rand -base64 32`',
+          'is required in production (or set ENCRYPTION_KEY_FILE). Create a key with `openssl rand -base64 32`',
         )
       return rootKey(text)
     },
   }),
   ENCRYPTION_KEY_FILE: variable({
-    meaning: 'file that holds the root key, in place of ENCRYPTION_KEY',
+    meaning: 'File with the root key, in place of ENCRYPTION_KEY',
     default: 'none',
     read: insteadOf('ENCRYPTION_KEY'),
   }),
   ENCRYPTION_KEY_NEXT: variable({
-    meaning: 'root key that `wardkeep keys rotate-root` puts in the place of the current one',
-    default: 'none; for `root.key` in DATA_DIR one is made',
+    meaning: 'Root key that `wardkeep keys rotate-root` changes to',
+    default: 'none; for `root.key` in DATA_DIR a key is generated',
     read: rootKey,
   }),
   ENCRYPTION_KEY_NEXT_FILE: variable({
-    meaning: 'file that holds it, in place of ENCRYPTION_KEY_NEXT',
+    meaning: 'File with that root key, in place of ENCRYPTION_KEY_NEXT',
     default: 'none',
     read: insteadOf('ENCRYPTION_KEY_NEXT'),
   }),
@@ -37,13 +35,16 @@ function rootKey(text: string | undefined): Buffer | undefined {
   if (text === undefined) return undefined
   const key = parseKey(text)
   if (!key)
-    throw new Error('must be 32 bytes in base64 or hex, such as `openssl rand -base64 32` makes')
+    throw new Error(
+      'must be 32 bytes in base64 or hex. Create a key with `openssl rand -base64 32`',
+    )
   return key
 }
 
 function insteadOf(variable: string) {
   return (text: string | undefined, env: NodeJS.ProcessEnv): string | undefined => {
-    if (text && env[variable]) throw new Error(`is set together with ${variable}; keep one`)
+    if (text && env[variable])
+      throw new Error(`cannot be set together with ${variable}. Remove one of them`)
     return text
   }
 }

@@ -1,25 +1,19 @@
 /** The variables of self-healing. */
 import { parseCron } from '../lib/cron.ts'
-import { variable } from './variable.ts'
+import { oneOf, variable } from './variable.ts'
 
 const EVERY_FIVE_MINUTES = parseCron('*/5 * * * *')
-
-const MODES = ['auto', 'propose', 'off'] as const
 
 export const SELF_HEALING_VARIABLES = {
   SELF_HEALING: variable({
     meaning:
-      '`auto` repairs by itself what is harmless, `propose` leaves all to people, `off` looks only when told to',
+      '`auto` repairs harmless faults automatically. `propose` leaves all repairs to people. `off` disables scheduled scans.',
     default: 'auto',
-    read: (text = 'auto') => {
-      const mode = MODES.find((one) => one === text)
-      if (!mode) throw new Error('must be auto, propose or off')
-      return mode
-    },
+    read: oneOf('auto', ['auto', 'propose', 'off']),
   }),
   SELF_HEALING_SCAN: variable({
-    meaning: 'when it is looked for faults: a cron expression in UTC',
-    default: '`*/5 * * * *`, every five minutes',
+    meaning: 'When to scan for faults, as a cron expression in UTC',
+    default: '`*/5 * * * *`',
     read: (text) => (text === undefined ? EVERY_FIVE_MINUTES : parseCron(text)),
   }),
 }

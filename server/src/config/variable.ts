@@ -1,12 +1,15 @@
-/** A variable of the environment, and how its text is read. */
+/** Environment variables, and how their text is read. */
+import { isIP } from 'node:net'
 
-/** One variable: what it means, what it is by default (in words), and how its text is read. */
+/** A variable: its meaning, its default in words, and the function that reads its text. */
 export interface Variable<T> {
   meaning: string
   default: string
-  /** Reads the text, or the lack of it. @throws Error with what is wrong and what to write instead */
+  /** Reads the text, or undefined if it is not set. @throws Error that says what is wrong and what to write instead */
   read(text: string | undefined, env: NodeJS.ProcessEnv): T
 }
+
+export const isProduction = (env: NodeJS.ProcessEnv): boolean => env.NODE_ENV === 'production'
 
 export const variable = <T>(definition: Variable<T>): Variable<T> => definition
 
@@ -27,23 +30,40 @@ export function flag(text: string | undefined, fallback: boolean): boolean {
   throw new Error('must be true or false')
 }
 
-/** Returns what stands between the commas. */
-export const list = (text: string): string[] =>
+/** Reads one of several words. */
+export function oneOf<Word extends string>(fallback: Word, words: readonly Word[]) {
+  return (text: string = fallback): Word => {
+    const word = words.find((one) => one === text)
+    if (!word) throw new Error(`must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`)
+    return word
+  }
+}
+
+/** Reads an address to listen on. Does not check that this machine has the address; listening fails later if not. */
+export function host(text = '127.0.0.1'): string {
+  if (!isIP(text) && !/^[\w-]+(\.[\w-]+)*$/.test(text))
+    throw new Error('must be an IP address or the name of a host')
+  return text
+}
+
+/** Returns the items of a comma-separated list, trimmed and without empty ones. */
+export const listIn = (text: string): string[] =>
   text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
 /**
- * Readers of variables that are of use together alone.
- * @param names all of them
+ * Returns readers for variables that must be set together or not at all.
+ * @param names the names of all these variables
  */
 export function allOrNone(names: readonly string[]) {
   return <T>(name: string, parse: (text: string) => T): Variable<T | undefined>['read'] =>
     (text, env) => {
       if (text !== undefined) return parse(text)
       const given = names.find((other) => other !== name && env[other])
-      if (given) throw new Error(`is needed with ${given}; set all of ${names.join(', ')}, or none`)
+      if (given)
+        throw new Error(`is required with ${given}. Set all of ${names.join(', ')}, or none`)
       return undefined
     }
 }

@@ -1,12 +1,15 @@
-/** What is gathered: written together, in order, each once; and what becomes of what cannot be. */
+/** Batches are written one after the other, and a failed write is handled as `onError` decides. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
-import { type BatcherOptions, batcher, type Verdict } from './batcher.ts'
+import { type BatcherOptions, type BatchVerdict, batcher } from './batcher.ts'
 import { systemTime } from './time.ts'
 
 const PATIENCE = { timeout: 20_000 }
 
-/** Collects batches; what is written waits for `hold`, and fails where `refuse` says so. */
+/**
+ * Creates a batcher and collects the batches it writes. A write waits for `hold`, and fails if `refuse` returns an
+ * error.
+ */
 function gathering(
   options: Partial<BatcherOptions<string>> & {
     refuse?: (items: readonly string[]) => unknown
@@ -25,7 +28,7 @@ function gathering(
   return { batches, written }
 }
 
-/** Counts a refusal down: so many times, then never again. */
+/** Returns a `refuse` function that fails the first `count` writes. */
 const times = (count: number) => {
   let left = count
   return () => {
@@ -38,19 +41,19 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('what is added in one turn of the event loop is one batch, in its order', async () => {
+test('writes everything added in one turn of the event loop as one batch, in order', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'c'].map(batches.add))
   expect(written).toEqual([['a', 'b', 'c']])
 })
 
-test('a batch is no larger than the limits allow, but for a single item', async () => {
+test('respects the size limit, except for a single large item', async () => {
   const { batches, written } = gathering({ maxItems: 3, maxSize: 5, sizeOf: (item) => item.length })
   await Promise.all(['aa', 'bbb', 'c', 'much too long', 'd', 'e', 'f', 'g'].map(batches.add))
   expect(written).toEqual([['aa', 'bbb'], ['c'], ['much too long'], ['d', 'e', 'f'], ['g']])
 })
 
-test('what is added while a batch is written waits for the next one', async () => {
+test('keeps items that are added during a write for the next batch', async () => {
   const first = gate()
   const written: string[][] = []
   const batches = batcher<string>(
@@ -68,20 +71,20 @@ test('what is added while a batch is written waits for the next one', async () =
   expect(written).toEqual([['a'], ['b', 'c']])
 })
 
-test('an item that waits is written once, and again when it comes back later', async () => {
+test('writes a waiting item once, and again when it is added later', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'a'].map(batches.add))
   await batches.add('a')
   expect(written).toEqual([['a', 'b'], ['a']])
 })
 
-test('a batch has no more items than it may have', async () => {
+test('respects the limit on the number of items', async () => {
   const { batches, written } = gathering({ maxItems: 2 })
   await Promise.all(['a', 'b', 'c', 'd', 'e'].map(batches.add))
   expect(written).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('between two batches lies the gap', async () => {
+test('waits for the minimum gap between two batches', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] })
   const { batches, written } = gathering({ maxItems: 1, minGapMs: 100 })
   for (const item of ['a', 'b']) void batches.add(item)
@@ -92,7 +95,7 @@ test('between two batches lies the gap', async () => {
 })
 
 describe('a batch that cannot be written', () => {
-  test('is dropped, and those who wait for it hear why; what comes later is written', async () => {
+  test('is dropped and rejects its callers, and later items are written', async () => {
     const { batches, written } = gathering({ refuse: times(1) })
     const results = await Promise.allSettled(['a', 'b'].map(batches.add))
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -100,7 +103,7 @@ describe('a batch that cannot be written', () => {
     expect(written).toEqual([['c']])
   })
 
-  test('is no unhandled rejection where nobody waits for it', async () => {
+  test('causes no unhandled rejection if nobody awaits it', async () => {
     const { batches, written } = gathering({ refuse: times(1) })
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
@@ -113,7 +116,7 @@ describe('a batch that cannot be written', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  test('is dropped where nobody can say what becomes of it, and what comes later is written', async () => {
+  test('is dropped if `onError` throws, and later items are written', async () => {
     const { batches, written } = gathering({
       refuse: times(1),
       onError() {
@@ -125,7 +128,7 @@ describe('a batch that cannot be written', () => {
     expect(written).toEqual([['b']])
   })
 
-  test('is tried again as it was, for as long as it takes, and before what came later', async () => {
+  test('is retried unchanged until it succeeds, before later items', async () => {
     const { batches, written } = gathering({ refuse: times(3), retryMs: 1, onError: () => 'retry' })
     const adding = ['a', 'b'].map(batches.add)
     setImmediate(() => void batches.add('c'))
@@ -135,11 +138,11 @@ describe('a batch that cannot be written', () => {
     expect(written.flat()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('is split, so that all but what is refused by itself is written, in order', async () => {
+  test('is split, so that only the rejected item is not written, in order', async () => {
     const tried: number[] = []
     const { batches, written } = gathering({
       refuse: (items) => (items.includes('bad') ? new Error('refused') : undefined),
-      onError(_error, items): Verdict {
+      onError(_error, items): BatchVerdict {
         tried.push(items.length)
         return 'split'
       },
@@ -154,30 +157,30 @@ describe('a batch that cannot be written', () => {
   })
 })
 
-describe('a stop', () => {
-  test('waits until all is written, and leaves out the gaps', async () => {
+describe('stopping', () => {
+  test('waits until everything is written, without gaps', async () => {
     const { batches, written } = gathering({ maxItems: 1, minGapMs: 3_600_000 })
     for (const item of ['a', 'b', 'c']) void batches.add(item)
     await batches.stop(20_000)
     expect(written).toEqual([['a'], ['b'], ['c']])
   })
 
-  test('ends a gap that has begun, and nothing is taken after it', async () => {
+  test('ends the current gap early, and rejects items added afterwards', async () => {
     const { batches, written } = gathering({ maxItems: 1, minGapMs: 3_600_000 })
     const first = batches.add('a')
     const second = batches.add('b')
     await first
-    // By the next turn the gap has begun.
+    // The gap has begun by the next turn.
     await new Promise(setImmediate)
     expect(written).toEqual([['a']])
     await batches.stop(3_600_000)
     await second
     expect(written).toEqual([['a'], ['b']])
-    await expect(batches.add('c')).rejects.toThrow('nothing more is taken')
+    await expect(batches.add('c')).rejects.toThrow('batcher stopped')
     expect(written).toHaveLength(2)
   })
 
-  test('gives up what cannot be written in its time, and leaves it open', async () => {
+  test('gives up after its time limit, and leaves the promises of unwritten items pending', async () => {
     const settled = vi.fn()
     const { batches, written } = gathering({
       refuse: () => new Error('the database is away'),
@@ -190,7 +193,7 @@ describe('a stop', () => {
     expect(settled).not.toHaveBeenCalled()
   })
 
-  test('of one that has nothing to do ends at once', async () => {
+  test('resolves immediately if there is nothing to do', async () => {
     await gathering().batches.stop(3_600_000)
   })
 })

@@ -1,41 +1,42 @@
-/** Gathers what is to be written, so that many who write at the same time share one transaction. */
+/** Combines concurrent writes, so that many callers share one transaction. */
 import type { Time } from './time.ts'
 import { within } from './within.ts'
 
 /**
- * What becomes of a batch that could not be written. `retry`: the same items again after `retryMs`.
- * `split`: its halves by themselves, down to single items, so that one which is refused keeps no
- * other from being written; of a single item it means `drop`. `drop`: those who added them get the error.
+ * The decision about a batch whose write failed. `retry` writes the same items again after `retryMs`. `split` writes
+ * the two halves separately, down to single items, so that one rejected item does not block the others. For a single
+ * item, `split` means `drop`. `drop` rejects the promises of the callers.
  */
-export type Verdict = 'retry' | 'split' | 'drop'
+export type BatchVerdict = 'retry' | 'split' | 'drop'
 
 export interface BatcherOptions<T> {
   clock: Pick<Time, 'after' | 'delay'>
-  /** Items written together at the most; no limit by default. */
+  /** The maximum number of items in one write; unlimited by default. */
   maxItems?: number
-  /** The sum of `sizeOf` of what is written together; one item may be larger. No limit by default. */
+  /** The maximum sum of `sizeOf` in one write; unlimited by default. A single item may be larger. */
   maxSize?: number
   sizeOf?(item: T): number
-  /** Milliseconds between the end of a write and the next one's beginning; none by default. */
+  /** Milliseconds between the end of a write and the start of the next one; 0 by default. */
   minGapMs?: number
-  /** Milliseconds before a batch is tried again; 500 by default. */
+  /** Milliseconds before a batch is retried; 500 by default. */
   retryMs?: number
-  /** Called with what a write has thrown; where it throws itself, it has said `drop`. */
-  onError(error: unknown, items: readonly T[]): Verdict
+  /** Handles the error of a failed write. If the handler throws, the batch is dropped. */
+  onError(error: unknown, items: readonly T[]): BatchVerdict
 }
 
 export interface Batcher<T> {
   /**
-   * Has the item written, together with what else is added while a write is under way. An item that
-   * waits already is written once. Resolves when it is written, rejects when it was dropped; a
-   * caller that need not know leaves the promise alone. Rejects also once a stop is over.
+   * Queues the item. Items that are added during a write are written together; an item that already waits is written
+   * once.
+   * The promise resolves once the item is written, and rejects if it is dropped or the batcher has stopped. Callers may
+   * ignore the promise.
    */
   add(item: T): Promise<void>
   /** Resolves when nothing is being written and nothing waits. */
   idle(): Promise<void>
   /**
-   * Writes what waits, without gaps, for up to `patienceMs`, and begins nothing after that: what
-   * waits still is not written, and its promise stays open.
+   * Writes the waiting items without gaps for up to `patienceMs`. Items that are not written by then are never written,
+   * and their promises stay pending.
    */
   stop(patienceMs: number): Promise<void>
 }
@@ -44,14 +45,14 @@ type Entry<T> = { item: T } & PromiseWithResolvers<void>
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
-/** As of an entry: no unhandled rejection where nobody waits. */
+/** Returns a rejected promise that causes no unhandled rejection if nobody awaits it. */
 function refused(): Promise<void> {
-  const refusal = Promise.reject(new Error('nothing more is taken, as it has stopped'))
+  const refusal = Promise.reject(new Error('batcher stopped'))
   refusal.catch(() => undefined)
   return refusal
 }
 
-/** @param write writes the items, in the order in which they came; one call at a time */
+/** @param write writes the items in the order in which they were added; calls never overlap */
 export function batcher<T>(
   write: (items: readonly T[]) => Promise<void>,
   options: BatcherOptions<T>,
@@ -73,11 +74,11 @@ export function batcher<T>(
       }
     })
 
-  function verdictOn(error: unknown, items: readonly T[]): Verdict {
+  function verdictOn(error: unknown, items: readonly T[]): BatchVerdict {
     try {
       return onError(error, items)
     } catch {
-      // Whoever added them hears what the write threw, which is why they are not written.
+      // The callers receive the error of the write, which is the cause.
       return 'drop'
     }
   }
@@ -118,7 +119,7 @@ export function batcher<T>(
 
   async function run(): Promise<void> {
     try {
-      // What is added in the same turn of the event loop goes together.
+      // Waits one turn, so that items added in the same turn share a batch.
       await turn()
       while (waiting.size > 0 && !isOver) {
         const batch = next()
@@ -136,7 +137,7 @@ export function batcher<T>(
       const known = waiting.get(item)
       if (known) return known.promise
       const entry: Entry<T> = { item, ...Promise.withResolvers<void>() }
-      // Whoever awaits it gets the error all the same.
+      // Prevents an unhandled rejection. Callers that await the promise still get the error.
       entry.promise.catch(() => undefined)
       waiting.set(item, entry)
       running ??= run()

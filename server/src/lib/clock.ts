@@ -1,4 +1,4 @@
-/** The time, passed in wherever it matters, so that tests can move it. */
+/** The time source. Passed to all code that depends on the time, so that tests can move the clock. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number
@@ -6,7 +6,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: Date.now }
 
-/** The clock's time in ISO 8601, `offset` milliseconds later; earlier where that is negative. */
+/** Returns the clock's time in ISO 8601, shifted by `offset` milliseconds. A negative offset gives an earlier time. */
 export const isoAt = (clock: Clock, offset = 0): string =>
   new Date(clock.now() + offset).toISOString()
 

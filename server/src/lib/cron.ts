@@ -1,15 +1,15 @@
-/** Times that a cron expression of five fields names, in UTC. */
+/** The times of a five-field cron expression, in UTC. */
 import { CronExpressionParser } from 'cron-parser'
 
 export interface Cron {
   readonly text: string
-  /** The first of its times behind the instant; both in milliseconds since the Unix epoch. */
+  /** Returns the first time after the instant. Both are milliseconds since the Unix epoch. */
   after(at: number): number
-  /** The last of its times before the instant. */
+  /** Returns the last time before the instant. */
   before(at: number): number
 }
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error that explains what is wrong with the expression */
 export function parseCron(text: string): Cron {
   if (text.trim().split(/\s+/).length !== 5)
     throw new Error('must be a cron expression of five fields, such as `30 2 * * *`')

@@ -1,36 +1,38 @@
 /**
- * The cursor of a list: where a page ended, as an opaque text that the next one begins behind. It
- * holds nothing that its caller was not shown, so it is no secret; whatever comes back is checked.
+ * The cursor of a list: the position where a page ended, as an opaque text from which the next page starts. It contains
+ * only values that the caller has already seen, so it is not secret. Every cursor is validated when it comes back.
  */
 import { createHash } from 'node:crypto'
 
-/** What a list can be sorted by, and as what the values of such a column are kept. */
+/** The type of the values that a list can be sorted by. */
 export type SortKind = 'integer' | 'text' | 'time'
 
 export type SortValue = string | number
 
-/** Where a page ended, and what the pages behind it need not find out again. */
+/** The position where a page ended, and totals that the following pages reuse. */
 export interface Cursor {
-  /** The sort column's value of the last record and, unless that is the id itself, its id. */
+  /** The sort value of the last record, followed by its id unless the list is sorted by id. */
   key: readonly SortValue[]
-  /** The number of the page that begins here. */
+  /** The number of the page that starts here. */
   page: number
   total: number
   estimated: boolean
 }
 
-/** Longer than any cursor that is made: the longest key is a name of 200 characters of 4 bytes each. */
+/**
+ * The maximum length of a cursor; longer than any that the service writes (a key of 200 characters of 4 bytes each).
+ */
 export const MAX_CURSOR = 4_000
-/** In UTF-16 units, of which such a name has 400. */
+/** The maximum text length in UTF-16 code units. A name of 200 characters has up to 400. */
 const MAX_TEXT = 512
 
-/** @param binding everything that has to stay the same from page to page */
+/** @param binding everything that must stay the same from page to page */
 export function writeCursor(binding: string, { key, page, total, estimated }: Cursor): string {
   const parts = [digestOf(binding), page, total, estimated ? 1 : 0, ...key]
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
-/** Reads what `writeCursor` wrote for the same binding; undefined for anything else. */
+/** Reads a cursor that `writeCursor` wrote for the same binding. Returns undefined for any other text. */
 export function readCursor(
   binding: string,
   kinds: readonly SortKind[],
@@ -65,7 +67,7 @@ function isCount(value: unknown): value is number {
 
 function partsOf(text: string): unknown[] | undefined {
   const bytes = Buffer.from(text, 'base64url')
-  // One spelling each: the decoder passes over what it does not know.
+  // Accepts only the canonical spelling, because the decoder ignores characters that it does not know.
   if (text.length > MAX_CURSOR || bytes.toString('base64url') !== text) return undefined
   try {
     const parts: unknown = JSON.parse(bytes.toString())

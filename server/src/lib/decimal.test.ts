@@ -1,4 +1,4 @@
-/** How long numbers are where they are written without an exponent. */
+/** The length of a number when it is written without an exponent. */
 
 import { describe, expect, test } from 'vitest'
 import { migratedDatabase } from '../../test/support/database.ts'
@@ -16,10 +16,10 @@ describe('a number', () => {
     [0.000001],
     [2 ** 53],
     [123456789012345680000],
-    // Written as null.
+    // JSON writes infinities and NaN as null.
     [Number.POSITIVE_INFINITY],
     [Number.NaN],
-  ])('that JSON writes without an exponent is as long there: %d', (number) => {
+  ])('has the length of its JSON text if that has no exponent: %d', (number) => {
     expect(digitsBeyondJson(number)).toBe(0)
   })
 
@@ -33,12 +33,12 @@ describe('a number', () => {
     [-1.5e-7, 11],
     [5e-324, 326],
     [2.2250738585072014e-308, 326],
-  ])('with an exponent has its zeros written out: %d', (number, length) => {
+  ])('counts the zeros that an exponent replaces: %d', (number, length) => {
     expect(lengthOf(number)).toBe(length)
   })
 })
 
-test('PostgreSQL writes each number as long as is reckoned', async () => {
+test('matches the length that PostgreSQL writes', async () => {
   const database = await migratedDatabase()
   const doubles = fc.double({ noNaN: true, noDefaultInfinity: true })
   const numbers = [...fc.sample(doubles, 2_000), 5e-324, -1e308, 1e21, 1e-7]

@@ -1,10 +1,10 @@
 /**
- * The one spelling of an e-mail address, for look-up, uniqueness and every count alike. Accounts have
- * ASCII addresses, so what other spellings of one look or sound like is decided here and nowhere else.
+ * The canonical spelling of an e-mail address, used for look-up, uniqueness and counters. Accounts have ASCII
+ * addresses, so only this file decides which other spellings mean the same address.
  */
 import { domainToASCII } from 'node:url'
 
-/** Returns an address without case, width and invisible characters, and with its domain in ASCII. */
+/** Returns an address in lower case, in normal width, without invisible characters, and with its domain in ASCII. */
 export function foldEmail(address: string): string {
   return withAsciiDomain(
     address
@@ -14,7 +14,7 @@ export function foldEmail(address: string): string {
   )
 }
 
-/** Returns an address with an international domain in its ASCII form (RFC 5891), and any other text as it is. */
+/** Returns an address with its international domain in ASCII (RFC 5891). Returns any other text unchanged. */
 export function withAsciiDomain(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)
@@ -22,7 +22,7 @@ export function withAsciiDomain(address: string): string {
   return `${address.slice(0, at + 1)}${asciiOf(domain) || domain}`
 }
 
-/** Returns an empty text for an invalid domain. Characters that end the host of a URL would be cut off. */
+/** Returns the domain in ASCII, or an empty text if it is invalid or contains characters that end a URL's host. */
 const asciiOf = (domain: string): string =>
   /[\s/\\?#:@%[\]]/.test(domain) ? '' : domainToASCII(domain)
 
@@ -37,7 +37,7 @@ export function isInternationalEmail(address: string): boolean {
   return local.length <= 64 && LOCAL_PART.test(local) && DOMAIN.test(asciiOf(address.slice(at + 1)))
 }
 
-/** Whether what was typed is shaped like an address: it may be a password in the wrong field. */
+/** Returns true if the text looks like an address. It may be a password typed into the wrong field. */
 export function isEmailShaped(text: string): boolean {
   return /^[^\s@]{1,64}@[^\s@.]+(\.[^\s@.]+)+$/.test(text)
 }

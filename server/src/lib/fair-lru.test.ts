@@ -1,4 +1,4 @@
-/** What is held within a bound, and who has to make room. */
+/** The cache stays within its limits and evicts fairly among tenants. */
 import { describe, expect, test } from 'vitest'
 import { dice } from '../../test/support/dice.ts'
 import { fairLru } from './fair-lru.ts'
@@ -11,12 +11,12 @@ const open = (max: number) =>
   fairLru<string, Value>({ maxEntries: max, labelsOf: ({ labels }) => labels })
 const value = (...labels: string[]): Value => ({ labels })
 
-/** Which of the tenant's keys are held; asked for in this order. */
+/** Returns which of the keys the tenant has cached. Looks them up in this order. */
 const heldOf = (lru: ReturnType<typeof open>, tenantId: number, keys: string[]) =>
   keys.filter((key) => lru.get(tenantId, key))
 
-describe('room is made', () => {
-  test('by what was used least recently', () => {
+describe('eviction', () => {
+  test('removes the least recently used value', () => {
     const lru = open(3)
     for (const key of ['a', 'b', 'c']) lru.set(1, key, value())
     lru.get(1, 'a')
@@ -25,7 +25,7 @@ describe('room is made', () => {
     expect(heldOf(lru, 1, ['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'd', 'e'])
   })
 
-  test('by the tenant that holds the most, however busy it is', () => {
+  test('evicts from the tenant that uses the most bytes, however busy it is', () => {
     const lru = open(10)
     lru.set(1, 'quiet', value())
     for (let i = 0; i < 1_000; i++) lru.set(2, `busy ${i}`, value())
@@ -35,7 +35,7 @@ describe('room is made', () => {
     expect(heldOf(lru, 2, ['busy 994', 'busy 995', 'busy 999'])).toEqual(['busy 995', 'busy 999'])
   })
 
-  test('not by a value that is put in the place of an older one', () => {
+  test('does not happen when a value replaces an older one', () => {
     const lru = open(2)
     lru.set(1, 'a', value())
     lru.set(1, 'b', value())
@@ -68,14 +68,14 @@ describe('a value is dropped', () => {
     expect(heldOf(lru, 2, ['d'])).toEqual(second)
   })
 
-  test('and its label is gone with it: a later value of the key is not dropped by it', () => {
+  test('is dropped with its label, which later values do not inherit', () => {
     const lru = filled()
     lru.set(1, 'a', value('user:3'))
     lru.dropLabelled('user:1')
     expect(lru.get(1, 'a')).toEqual(value('user:3'))
   })
 
-  test('for no other tenant to see', () => {
+  test('only for its own tenant', () => {
     const lru = filled()
     expect(lru.get(2, 'a')).toBeUndefined()
     lru.set(2, 'a', value('user:2'))
@@ -92,7 +92,7 @@ describe('bytes', () => {
       labelsOf: () => [],
     })
 
-  test('are bounded, and told by tenant', () => {
+  test('are limited, and counted for each tenant', () => {
     const lru = sized(100)
     lru.set(1, 'a', { size: 40 })
     lru.set(2, 'b', { size: 40 })
@@ -107,13 +107,13 @@ describe('bytes', () => {
     expect(lru.holding(null)).toEqual({ entries: 0, bytes: 0 })
   })
 
-  test('of which there may be none hold nothing at all', () => {
+  test('cache nothing if the limit is 0', () => {
     const lru = fairLru<string, Value>({ maxEntries: 0, labelsOf: ({ labels }) => labels })
     lru.set(1, 'a', value())
     expect(lru.holding(null).entries).toBe(0)
   })
 
-  test('and not entries say who holds the most: one large value goes before many small ones', () => {
+  test('decide who uses the most: one large value goes before small ones', () => {
     const lru = sized(1_000)
     for (let i = 0; i < 10; i++) lru.set(1, `small ${i}`, { size: 10 })
     lru.set(2, 'large', { size: 850 })
@@ -125,7 +125,7 @@ describe('bytes', () => {
     ])
   })
 
-  test('of one value alone that are too many keep it out, and drive nothing away', () => {
+  test('exclude a value that is too large, and evict nothing', () => {
     const lru = sized(100)
     lru.set(1, 'a', { size: 100 })
     lru.set(1, 'b', { size: 101 })
@@ -135,7 +135,7 @@ describe('bytes', () => {
   })
 })
 
-describe('after its time a value', () => {
+describe('an expired value', () => {
   const clock = { at: 0 }
   const gone: unknown[] = []
   const timed = () => {
@@ -155,7 +155,7 @@ describe('after its time a value', () => {
     return lru
   }
 
-  test('is not there, however often it was used', () => {
+  test('is not returned, however often it was used', () => {
     const lru = timed()
     clock.at = 99
     expect(lru.get(1, 'a')).toBeDefined()
@@ -176,7 +176,7 @@ describe('after its time a value', () => {
         [2, 'expirations'],
       ],
     ],
-  ])('is dropped when what has expired is, of %s', (_, tenant, dropped, told) => {
+  ])('is dropped by `dropExpired` for %s', (_, tenant, dropped, told) => {
     const lru = timed()
     clock.at = 149
     lru.set(1, 'c', value())
@@ -186,7 +186,7 @@ describe('after its time a value', () => {
     expect(lru.has(1, 'c')).toBe(true)
   })
 
-  test('is told of as evicted where it had to make room before', () => {
+  test('is reported as evicted if it had to make room earlier', () => {
     const lru = timed()
     for (const key of ['c', 'd']) lru.set(2, key, value())
     expect(gone).toEqual([[2, 'evictions']])
@@ -194,7 +194,7 @@ describe('after its time a value', () => {
 })
 
 test.each([1, 2, 3])(
-  'whatever happens (seed %i), the bound holds and nobody is crowded out',
+  'stays within its limit and evicts fairly under random use (seed %i)',
   (seed) => {
     const { roll } = dice(seed)
     const max = 16

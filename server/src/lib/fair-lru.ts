@@ -1,31 +1,31 @@
 /**
- * Values of many tenants within bounds. What was used least recently makes room, of a tenant that holds
- * the most bytes: no tenant loses anything while another holds twice as much.
+ * A cache for values of many tenants within limits. Evicts the least recently used value of a tenant that uses the most
+ * bytes. No tenant loses a value while another uses twice as much.
  */
 
 export interface FairLruOptions<V> {
-  /** The most values that are held; 0 for none. */
+  /** The maximum number of cached values; 0 disables the cache. */
   maxEntries: number
-  /** The most bytes that they are. */
+  /** The maximum number of cached bytes. */
   maxBytes?: number
-  /** What it takes to hold a value; 1 by default. */
+  /** Returns the size of a value; 1 by default. */
   bytesOf?(value: V): number
-  /** What else a value goes by (`dropLabelled`). */
+  /** Returns the labels by which `dropLabelled` finds a value. */
   labelsOf(value: V): readonly string[]
-  /** Milliseconds for which a value is held at most. */
+  /** The maximum time in milliseconds for which a value is cached. */
   ttlMs?: number
   /** Milliseconds since the Unix epoch. */
   now?(): number
-  /** Told of a value that had to go by itself. */
+  /** Called for each value that was evicted or has expired. */
   onGone?(tenantId: number, why: 'evictions' | 'expirations'): void
 }
 
-export interface Holding {
+export interface CacheUsage {
   entries: number
   bytes: number
 }
 
-/** A value with whose it is and what it goes by. */
+/** A value with its tenant and its key. */
 export interface Held<K, V> {
   tenantId: number
   key: K
@@ -34,25 +34,24 @@ export interface Held<K, V> {
 
 export interface FairLru<K, V> {
   get(tenantId: number, key: K): V | undefined
-  /** As `get`; asking counts as no use. */
+  /** Returns the value like `get`, but does not count as a use. */
   peek(tenantId: number, key: K): V | undefined
-  /** All that is held, the first that came first; what comes and goes meanwhile is no trouble. */
+  /** Iterates over all values in the order of insertion. Values may be added and dropped during the iteration. */
   all(): Iterator<Held<K, V>, void>
-  /** Whether it is held by the tenant, or by any where that is null; asking counts as no use. */
+  /** Returns whether the tenant, or any tenant if null, has the value. Does not count as a use. */
   has(tenantId: number | null, key: K): boolean
   set(tenantId: number, key: K, value: V): void
-  /** Drops the key of whichever tenant. */
+  /** Drops the value of the key, for any tenant. */
   drop(key: K): void
   dropTenant(tenantId: number): void
   dropLabelled(label: string): void
-  /** Drops what has expired, of all tenants where that is null. Returns how many. */
+  /** Drops the expired values of the tenant, or of all tenants if null. Returns their number. */
   dropExpired(tenantId: number | null): number
   clear(): void
-  /** What is held, by all tenants where that is null. */
-  holding(tenantId: number | null): Holding
+  /** Returns how many values and bytes the tenant has cached, or all tenants if null. */
+  holding(tenantId: number | null): CacheUsage
 }
 
-/** A value between its neighbours in the ring of its tenant, by when they were used last. */
 interface Item<K, V> {
   key: K
   value: V
@@ -60,44 +59,41 @@ interface Item<K, V> {
   /** Milliseconds since the Unix epoch. */
   expiresAt: number
   shelf: Shelf<K, V>
-  older: Item<K, V>
-  newer: Item<K, V>
 }
 
-/** What one tenant holds. */
-interface Shelf<K, V> extends Holding {
+/** The values of one tenant, least recently used first. */
+interface Shelf<K, V> {
   tenantId: number
-  newest: Item<K, V> | undefined
+  items: Set<Item<K, V>>
+  bytes: number
 }
 
-const NOTHING: Readonly<Holding> = { entries: 0, bytes: 0 }
-/** 2^53 bytes are more than there can be. */
+/** The number of size classes, one for each power of two. 2^53 bytes are more than any cache can use. */
 const CLASSES = 54
 
 export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   const { maxEntries, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 1, labelsOf } = options
   const { ttlMs = Number.POSITIVE_INFINITY, now = () => 0, onGone } = options
-  // In the order in which they came, and so in that in which they expire.
+  // Items stay in the order of insertion, which is also the order of expiry.
   const items = new Map<K, Item<K, V>>()
   const labelled = new Map<string, Set<Item<K, V>>>()
   const shelves = new Map<number, Shelf<K, V>>()
-  /** The shelves by the power of two of their bytes: a full one is found without asking them all. */
+  /** The shelves grouped by the power of two of their bytes, to find the fullest without comparing all of them. */
   const byClass: Set<Shelf<K, V>>[] = Array.from({ length: CLASSES }, () => new Set())
   let bytesHeld = 0
 
-  function recount(shelf: Shelf<K, V>, entries: 1 | -1, bytes: number): void {
+  function recount(shelf: Shelf<K, V>, bytes: number): void {
     byClass[classOf(shelf)]?.delete(shelf)
-    shelf.entries += entries
     shelf.bytes += bytes
     bytesHeld += bytes
-    if (shelf.entries === 0) shelves.delete(shelf.tenantId)
+    if (shelf.items.size === 0) shelves.delete(shelf.tenantId)
     else byClass[classOf(shelf)]?.add(shelf)
   }
 
   function remove(item: Item<K, V>): void {
     items.delete(item.key)
-    unlink(item)
-    recount(item.shelf, -1, -item.bytes)
+    item.shelf.items.delete(item)
+    recount(item.shelf, -item.bytes)
     for (const label of labelsOf(item.value)) {
       const others = labelled.get(label)
       others?.delete(item)
@@ -108,14 +104,15 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   function makeRoom(bytes: number): void {
     while (items.size >= maxEntries || bytesHeld + bytes > maxBytes) {
       const [fullest] = byClass.findLast((some) => some.size > 0) ?? []
-      if (!fullest?.newest) return
-      remove(fullest.newest.newer)
-      onGone?.(fullest.tenantId, 'evictions')
+      const [oldest] = fullest?.items ?? []
+      if (!oldest) return
+      remove(oldest)
+      onGone?.(oldest.shelf.tenantId, 'evictions')
     }
   }
 
   function shelfOf(tenantId: number): Shelf<K, V> {
-    const shelf = shelves.get(tenantId) ?? { tenantId, ...NOTHING, newest: undefined }
+    const shelf = shelves.get(tenantId) ?? { tenantId, items: new Set(), bytes: 0 }
     shelves.set(tenantId, shelf)
     return shelf
   }
@@ -127,7 +124,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
 
   const isExpired = (item: Item<K, V>) => item.expiresAt <= now()
 
-  /** The tenant's own alone; whose ever where that is null. */
+  /** Finds the cached item for the key of the tenant, or of any tenant if null. */
   function find(tenantId: number | null, key: K): Item<K, V> | undefined {
     const item = items.get(key)
     return tenantId === null || item?.shelf.tenantId === tenantId ? item : undefined
@@ -143,8 +140,10 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       const item = find(tenantId, key)
       if (!item) return undefined
       if (isExpired(item)) return void expire(item)
-      unlink(item)
-      link(item)
+      const { items } = item.shelf
+      // A set keeps the order of insertion, so this makes the item the most recently used.
+      items.delete(item)
+      items.add(item)
       return item.value
     },
     peek(tenantId, key) {
@@ -165,10 +164,11 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       const bytes = bytesOf(value)
       if (maxEntries === 0 || bytes > maxBytes) return
       makeRoom(bytes)
-      const item = itemOf({ key, value, bytes, expiresAt: now() + ttlMs, shelf: shelfOf(tenantId) })
+      const shelf = shelfOf(tenantId)
+      const item = { key, value, bytes, expiresAt: now() + ttlMs, shelf }
       items.set(key, item)
-      link(item)
-      recount(item.shelf, 1, bytes)
+      shelf.items.add(item)
+      recount(shelf, bytes)
       for (const label of labelsOf(value)) {
         const others = labelled.get(label)
         if (others) others.add(item)
@@ -177,8 +177,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
     },
     drop,
     dropTenant(tenantId) {
-      const shelf = shelves.get(tenantId)
-      while (shelf?.newest) remove(shelf.newest)
+      for (const item of shelves.get(tenantId)?.items ?? []) remove(item)
     },
     dropLabelled(label) {
       for (const item of labelled.get(label) ?? []) remove(item)
@@ -198,39 +197,10 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
     },
     holding(tenantId) {
       if (tenantId === null) return { entries: items.size, bytes: bytesHeld }
-      const { entries, bytes } = shelves.get(tenantId) ?? NOTHING
-      return { entries, bytes }
+      const shelf = shelves.get(tenantId)
+      return { entries: shelf?.items.size ?? 0, bytes: shelf?.bytes ?? 0 }
     },
   }
 }
 
-const classOf = ({ bytes }: Holding): number => Math.floor(Math.log2(Math.max(bytes, 1)))
-
-/** An item in no ring yet. */
-function itemOf<K, V>(fields: Omit<Item<K, V>, 'older' | 'newer'>): Item<K, V> {
-  const item = fields as Item<K, V>
-  item.older = item
-  item.newer = item
-  return item
-}
-
-/** Makes it the newest of its shelf; beside that stands the oldest, as the ring closes there. */
-function link<K, V>(item: Item<K, V>): void {
-  const { newest } = item.shelf
-  if (newest) {
-    item.older = newest
-    item.newer = newest.newer
-    newest.newer.older = item
-    newest.newer = item
-  }
-  item.shelf.newest = item
-}
-
-function unlink<K, V>(item: Item<K, V>): void {
-  const { shelf, older, newer } = item
-  if (shelf.newest === item) shelf.newest = older === item ? undefined : older
-  older.newer = newer
-  newer.older = older
-  item.older = item
-  item.newer = item
-}
+const classOf = ({ bytes }: { bytes: number }): number => Math.floor(Math.log2(Math.max(bytes, 1)))

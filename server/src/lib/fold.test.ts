@@ -1,4 +1,4 @@
-/** The fold of names: which texts are the same name, and which stay apart. */
+/** The fold of names decides which texts are the same name. */
 import { expect, it } from 'vitest'
 import { foldName, foldText, nameKey } from './fold.ts'
 
@@ -30,7 +30,7 @@ it.each([
   ['a CJK name with and without a blank', '山田\u3000太郎', '山田太郎'],
   ['a Korean name with and without a blank', '김 민수', '김민수'],
   ['half-width katakana', 'ﾔﾏﾀﾞ', 'ヤマタ'],
-])('takes %s for the same', (_what, one, other) => {
+])('treats %s as the same', (_what, one, other) => {
   expect(foldName(one)).toBe(foldName(other))
   expect(foldName(one)).not.toBe('')
 })
@@ -51,7 +51,7 @@ it('maps every decimal digit of Unicode to its value', () => {
     const character = String.fromCodePoint(code)
     if (/\p{Nd}/u.test(character)) seen.set(code, foldText(character))
   }
-  // Ten digits in a row make up each script.
+  // Each script has ten consecutive digits.
   const codes = [...seen.keys()]
   expect(codes.length % 10).toBe(0)
   expect(codes.map((code) => seen.get(code))).toEqual(codes.map((_, index) => String(index % 10)))

@@ -1,19 +1,21 @@
 /**
- * The one fold of names, for search, duplicates, uniqueness and order: texts that people take for the same name become
- * equal (decisions §1). Stored folds and search tokens depend on it: raise `FOLD_VERSION` with every change.
+ * The fold of names for search, duplicates, uniqueness and order. It makes texts equal that people read as the same
+ * name (decisions §1). Stored folds and search tokens depend on it, so every change must raise `FOLD_VERSION`.
  */
 
-/** The version of the fold. Stored search tokens of an earlier one are computed again. */
+/** The version of the fold. Search tokens that an earlier version stored are computed again. */
 export const FOLD_VERSION = 2
 
-/** Apostrophes, primes and the letters and marks that are typed in their place. Before NFKD, which splits some. */
+/**
+ * Apostrophes, primes, and similar letters and marks that people type instead. Removed before NFKD, which splits some.
+ */
 const APOSTROPHES =
   /['`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf\u1fef\u1ffd\u1ffe\u2018-\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40]/gu
 
-/** Combining marks of every script, the tatweel, and what is neither seen nor spoken. */
+/** Characters to remove: combining marks of every script, the tatweel, and invisible characters. */
 const DROPPED = /[\p{M}\u0640\p{Default_Ignorable_Code_Point}]/gu
 
-/** Letters without a decomposition, in lower case, by the letters they are typed as. */
+/** Lower-case letters without a decomposition, mapped to the letters that people type for them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ı: 'i',
   ς: 'σ',
@@ -76,7 +78,7 @@ const MAPPED = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'gu')
 const CJK = '[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}]'
 const BETWEEN_CJK = new RegExp(`(?<=${CJK}) (?=${CJK})`, 'gu')
 
-/** Returns a text in lower case, without marks and invisible characters, with ASCII digits. Punctuation stays. */
+/** Returns a text in lower case, without marks and invisible characters, with ASCII digits. Keeps punctuation. */
 export function foldText(text: string): string {
   const bare = withoutMarks(withoutMarks(text).replaceAll(/[^\u0131]+/gu, foldCase))
   return bare
@@ -85,8 +87,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Returns a name folded: one blank for hyphens, blanks and punctuation, none between CJK characters, and no apostrophes.
- * Empty for a text without a letter, digit or symbol.
+ * Returns a folded name. Hyphens, blanks and punctuation become one blank, or none between CJK characters. Apostrophes
+ * are removed. The result is empty for a text without a letter, digit or symbol.
  */
 export function foldName(name: string): string {
   return foldText(name.replaceAll(APOSTROPHES, ''))
@@ -95,30 +97,30 @@ export function foldName(name: string): string {
     .replaceAll(BETWEEN_CJK, '')
 }
 
-/** Returns the words of a folded name in one order, for names that are written the family name first or last. */
+/** Returns the sorted words of a folded name, because the family name may be written first or last. */
 export const foldWords = (name: string): string =>
   foldName(name).split(' ').sort().join(' ').replaceAll(BETWEEN_CJK, '')
 
-/** Separates the fold from the name in a key: below all characters of a name. */
+/** The separator between the folded name and the original name in a key. Sorts before all characters of a name. */
 const SEPARATOR = '\u0001'
 
-/** Characters of a fold in a key, which an index holds. A few characters fold to many. */
+/** The maximum number of folded characters in a key, because keys are indexed and a few characters fold to many. */
 const MAX_FOLDED = 200
 
-/** Returns what lists of names are ordered by: the folded name, then the name itself. */
+/** Returns the sort key of a name: the folded name, followed by the original name. */
 export function nameKey(name: string): string {
   const folded = foldName(name)
   const short = folded.length > MAX_FOLDED ? [...folded].slice(0, MAX_FOLDED).join('') : folded
   return `${short}${SEPARATOR}${name}`
 }
 
-// Characters that meet once others are dropped may have an order of their own.
+// Normalizes again after removing marks, because characters that became adjacent may need reordering.
 const withoutMarks = (text: string) => text.normalize('NFKD').replaceAll(DROPPED, '')
 
-/** Full case folding: by way of the capitals ß is ss, and a capital ẞ too. A dotless ı has none of its own. */
+/** Applies full case folding. Going through capitals turns ß and ẞ into ss. The caller excludes the dotless ı. */
 const foldCase = (text: string) => text.toLowerCase().toUpperCase().toLowerCase()
 
-/** Returns the ASCII digit. The digits of each script are ten code points in a row, and rows may follow each other. */
+/** Returns the ASCII digit for a decimal digit. Each script has ten consecutive digits, and scripts may be adjacent. */
 function digit(character: string): string {
   const code = character.codePointAt(0) as number
   let first = code

@@ -1,8 +1,8 @@
-/** What is asked for together, and what becomes of each. */
+/** Lookups are combined, and each key gets its own result. */
 import { expect, test } from 'vitest'
 import { gather } from './gather.ts'
 
-/** Answers each number by its double, when it is told to; knows no odd ones. */
+/** Creates a lookup that doubles even numbers when the test lets it finish. Odd numbers are unknown. */
 function scene(mayBeOfOne = false) {
   const asked: number[][] = []
   const going: (() => void)[] = []
@@ -19,7 +19,7 @@ function scene(mayBeOfOne = false) {
   const turns = async () => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }
-  /** Lets all that is asked answer, until nothing is asked any more. */
+  /** Finishes lookups until none is waiting. */
   const goOn = async () => {
     await turns()
     while (going.length > 0) {
@@ -30,7 +30,7 @@ function scene(mayBeOfOne = false) {
   return { one, asked, broken, turns, goOn }
 }
 
-test('what is asked for in one turn goes together, each key once, up to a bound', async () => {
+test('combines the keys of one turn, each once, up to the limit', async () => {
   const { one, asked, goOn } = scene()
   const answers = Promise.all([2, 4, 4, 5, 6, 8].map(one))
   await goOn()
@@ -41,13 +41,13 @@ test('what is asked for in one turn goes together, each key once, up to a bound'
   ])
 })
 
-test('what comes while as many as may be are under way waits, and goes together', async () => {
+test('queues keys while the maximum number of lookups runs, and combines them', async () => {
   const { one, asked, turns, goOn } = scene()
   const all = [one(2)]
   await turns()
   all.push(one(4))
   await turns()
-  // The same again: an answer from before it was asked for will not do.
+  // Looks up 2 again, because a result that was requested earlier must not be reused.
   all.push(one(6), one(2))
   await turns()
   expect(asked).toEqual([[2], [4]])
@@ -57,9 +57,9 @@ test('what comes while as many as may be are under way waits, and goes together'
 })
 
 test.each([
-  { of: 'one key alone is that of no other', mayBeOfOne: true, fail: [4] },
+  { of: 'one key does not affect other keys', mayBeOfOne: true, fail: [4] },
   {
-    of: 'all is told to all, and they are not asked for again',
+    of: 'all keys rejects all, without another lookup',
     mayBeOfOne: false,
     fail: [2, 4, 6],
   },
@@ -73,7 +73,7 @@ test.each([
   )
   expect(failed).toEqual(fail)
   expect(asked).toHaveLength(mayBeOfOne ? 4 : 1)
-  // And it goes on afterwards.
+  // Later lookups still work.
   const next = one(8)
   await goOn()
   expect(await next).toBe(16)

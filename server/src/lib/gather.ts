@@ -1,19 +1,19 @@
-/** Questions that come at about the same time are asked together: what one transaction costs, many share. */
+/** Combines lookups that are made at about the same time, so that many share the cost of one transaction. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface GatherOptions {
-  /** Questions under way at once: one that hangs keeps nobody from the others. */
+  /** The maximum number of concurrent lookups. With more than one, a lookup that hangs does not block the others. */
   atOnce: number
-  /** Keys that are asked for together at the most. */
+  /** The maximum number of keys in one lookup. */
   maxKeys: number
-  /** Whether the failure may be of one key alone; each is then asked for by itself. */
+  /** Returns whether one of the keys may have caused the failure. If true, each key is looked up separately. */
   mayBeOfOne(error: unknown): boolean
 }
 
 /**
- * @param ask answers many keys; those of which there is nothing are left out
- * @returns asks for one key, with what else is asked for meanwhile. Undefined where there is nothing. Throws what
- *   `ask` throws
+ * @param ask looks up many keys; the result omits keys that were not found
+ * @returns a function that looks up one key together with others. It resolves to undefined if the key was not found,
+ *   and throws what `ask` throws
  */
 export function gather<K, V>(
   ask: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
@@ -36,7 +36,7 @@ export function gather<K, V>(
 
   async function run(): Promise<void> {
     running += 1
-    // What is asked for in the same turn of the event loop goes together.
+    // Waits one turn, so that keys of the same turn share a lookup.
     await nextTurn()
     while (waiting.size > 0) {
       const batch = [...waiting.entries()].slice(0, maxKeys)

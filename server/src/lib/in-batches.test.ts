@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { inBatches } from './in-batches.ts'
 
-test('goes on until a batch says that there is no more', async () => {
+test('continues until a batch reports that nothing is left', async () => {
   const left = [true, true, false, true]
   await inBatches(new AbortController().signal, async () => left.shift() as boolean)
   expect(left).toEqual([true])
 })
 
-test('a stop between two batches throws its reason, and no further batch runs', async () => {
+test('throws the reason of the abort signal between two batches', async () => {
   const stop = new AbortController()
   const batch = vi.fn(async () => {
     stop.abort(new Error('stopping'))
@@ -17,7 +17,7 @@ test('a stop between two batches throws its reason, and no further batch runs', 
   expect(batch).toHaveBeenCalledTimes(1)
 })
 
-test('the last batch is not taken for unfinished when a stop comes during it', async () => {
+test('completes when the signal aborts during the last batch', async () => {
   const stop = new AbortController()
   await inBatches(stop.signal, async () => {
     stop.abort(new Error('stopping'))
@@ -25,7 +25,7 @@ test('the last batch is not taken for unfinished when a stop comes during it', a
   })
 })
 
-test('nothing is begun after a stop', async () => {
+test('starts no batch if the signal has aborted already', async () => {
   const batch = vi.fn(async () => false)
   await expect(inBatches(AbortSignal.abort(new Error('stopping')), batch)).rejects.toThrow()
   expect(batch).not.toHaveBeenCalled()

@@ -1,9 +1,9 @@
-/** Long work on the database goes in batches, each a transaction of its own, so that it locks little at a time. */
+/** Long database work runs in batches, each in its own transaction, so that each locks little. */
 
 /**
- * Runs `batch` until it says that there is no more to do.
- * @param batch does some of the work; returns whether there may be more
- * @throws the signal's reason between two batches, so that a job at a stop is given back rather than done
+ * Runs `batch` until nothing is left to do.
+ * @param batch does a part of the work; returns whether more may be left
+ * @throws the signal's reason between two batches, so that an interrupted job is returned to the queue
  */
 export async function inBatches(signal: AbortSignal, batch: () => Promise<boolean>): Promise<void> {
   do signal.throwIfAborted()

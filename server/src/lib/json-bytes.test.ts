@@ -21,6 +21,6 @@ test.each([
   expect(JSON.parse(plain.toString())).toEqual(VALUE)
 })
 
-test('shares the bytes', () => {
+test('shares the bytes between responses', () => {
   expect(json.for('gzip').bytes).toBe(json.for('gzip').bytes)
 })

@@ -1,4 +1,4 @@
-/** A JSON response that is the same for everyone: its bytes are made once, and shared by all who ask. */
+/** A JSON response that is the same for every caller. Its bytes are created once and shared. */
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const ENCODINGS = ['br', 'gzip'] as const
@@ -6,7 +6,7 @@ const ENCODINGS = ['br', 'gzip'] as const
 type Encoding = (typeof ENCODINGS)[number]
 
 export class JsonBytes<T> {
-  /** The type of the value in the bytes. Never set. */
+  /** The type of the value. Used by the compiler only and never set. */
   declare readonly of?: T
   readonly #plain: Buffer
   readonly #encoded: Readonly<Record<Encoding, Buffer>>

@@ -1,9 +1,9 @@
 /**
- * An answer that is JSON already. No serializer leaves out what its schema does not declare: whoever makes
- * the text answers for that.
+ * A response that is already JSON. No serializer removes fields that the schema does not declare, so the code that
+ * creates the text must leave them out.
  */
 export class JsonText<T> {
-  /** What the text says; for types alone. */
+  /** The type of the value in the text. Used by the compiler only and never set. */
   declare readonly of?: T
   readonly text: string
 

@@ -1,6 +1,6 @@
 /**
- * What counts as one place on the network: an IPv4 address, or the /64 of an IPv6 address, which one
- * customer has to choose any of 2^64 addresses from.
+ * Returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. One customer can
+ * choose any of the 2^64 addresses of a /64.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
@@ -17,8 +17,8 @@ export function networkOf(address: string): string {
 const IPV6_NETWORK = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64/
 
 /**
- * The networks that one customer may have beside a network: the /48 of an IPv6 one, the most that providers
- * hand out (RFC 6177); any other is alone. What follows the network's name stays.
+ * Returns the largest network that one customer may have: the /48 of an IPv6 network (RFC 6177). Any other network is
+ * returned unchanged. Text after the network stays in place.
  */
 export function siteOf(network: string): string {
   return network.replace(IPV6_NETWORK, '$1::/48')

@@ -1,8 +1,15 @@
-/** The page of a list: what may be asked, where it begins, and how it is answered. */
+/** Pages of a list: valid queries, the start of a page, and the response. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { MAX_CURSOR, readCursor, writeCursor } from './cursor.ts'
-import { type Asked, defineList, type PageQuery, pageOf, startOf, toPage } from './page.ts'
+import {
+  defineList,
+  type PageQuery,
+  type PageRequest,
+  pageOf,
+  pageStartOf,
+  toPage,
+} from './page.ts'
 
 const list = defineList(
   'things',
@@ -12,14 +19,14 @@ const list = defineList(
 const caller = { role: 'admin', tenant_id: 4 } as const
 const QUERY = { limit: 20, sort_by: 'name', sort_order: 'desc' } as const
 
-/** What is refused of a query, and where its page begins. */
+/** Returns the faults of a query, and the cursor from which its page starts. */
 function start(
   query: Partial<PageQuery> & Record<string, unknown>,
-  as: Asked['caller'] = caller,
+  as: PageRequest['caller'] = caller,
   of = list,
 ) {
   const faults: [string[], string][] = []
-  const from = startOf(of, { caller: as, query, faulty: new Set() }, (loc, why) => {
+  const from = pageStartOf(of, { caller: as, query, faulty: new Set() }, (loc, why) => {
     if (why) faults.push([[...loc], why])
   })
   return { from, faults }
@@ -34,11 +41,11 @@ const more = {
   total: 30,
   estimated: false,
 }
-const nextOf = (query: object = QUERY, as: Asked['caller'] = caller, of = list) =>
+const nextOf = (query: object = QUERY, as: PageRequest['caller'] = caller, of = list) =>
   toPage({ list: of, caller: as, query: query as PageQuery, from: undefined }, more).next as string
 
 describe('the query of a page', () => {
-  test('is bounded, with the defaults of the list', () => {
+  test('has a limited size, and the defaults of the list', () => {
     expect(list.query.page).toMatchObject({ type: 'integer', minimum: 1 })
     expect(list.query.limit).toMatchObject({ minimum: 1, maximum: 100, default: 20 })
     expect(list.query.sort_by).toMatchObject({ enum: ['id', 'name', 'made_at'], default: 'name' })
@@ -50,7 +57,7 @@ describe('the query of a page', () => {
     [100, 100],
     [10_000, 1],
     [500, 20],
-  ])('reaches page %i of %i by its number', (page, limit) => {
+  ])('accepts page %i of %i records', (page, limit) => {
     expect(start({ ...QUERY, page, limit })).toEqual({ from: undefined, faults: [] })
   })
 
@@ -59,20 +66,20 @@ describe('the query of a page', () => {
     [10_001, 1],
     [1_000_000_000, 20],
     [Number.MAX_SAFE_INTEGER, 100],
-  ])('is told of `after` at page %i of %i', (page, limit) => {
+  ])('suggests `after` at page %i of %i records', (page, limit) => {
     const { faults } = start({ ...QUERY, page, limit })
     expect(faults).toEqual([[['query', 'page'], expect.stringMatching(/10000.*\bafter\b/)]])
   })
 
-  test('holds a page or what it is after, never both', () => {
+  test('rejects `page` together with `after`', () => {
     expect(start({ ...QUERY, page: 1, after: nextOf() }).faults).toEqual([
       [['query', 'page'], expect.stringMatching(/page or after/)],
     ])
   })
 })
 
-describe('a next', () => {
-  test('leads behind the last record, with the total, the number and whether it is estimated', () => {
+describe('a cursor', () => {
+  test('points after the last record, and keeps the total and page number', () => {
     expect(start({ ...QUERY, after: nextOf() }).from).toEqual({
       key: ['a', 5],
       page: 2,
@@ -81,12 +88,12 @@ describe('a next', () => {
     })
   })
 
-  test('of an order by id holds the id alone', () => {
+  test('contains only the id if the list is sorted by id', () => {
     const byId = { ...QUERY, sort_by: 'id' }
     expect(start({ ...byId, after: nextOf(byId) }).from?.key).toEqual([5])
   })
 
-  test('may be behind the longest of names, in characters of two units each', () => {
+  test('may hold the longest name, in characters of two code units each', () => {
     const name = '\u{1f600}'.repeat(200)
     const page = { ...more, items: [{ id: Number.MAX_SAFE_INTEGER, name }] }
     const asked = { list, caller, query: QUERY, from: undefined }
@@ -95,11 +102,11 @@ describe('a next', () => {
     expect(start({ ...QUERY, after }).from?.key).toEqual([name, Number.MAX_SAFE_INTEGER])
   })
 
-  test('may be taken back with another limit', () => {
+  test('is accepted with another page size', () => {
     expect(start({ ...QUERY, limit: 3, after: nextOf() }).faults).toEqual([])
   })
 
-  const foreign: [string, object, Asked['caller']?, typeof list?][] = [
+  const foreign: [string, object, PageRequest['caller']?, typeof list?][] = [
     ['of another sort', { sort_by: 'id' }],
     ['of another order', { sort_order: 'asc' }],
     ['with a filter that was not there', { search: 'x' }],
@@ -107,13 +114,13 @@ describe('a next', () => {
     ['of all tenants', {}, { role: 'superadmin', tenant_id: 4 }],
     ['of another list', {}, caller, { ...list, name: 'others' }],
   ]
-  test.each(foreign)('%s is refused', (_, change, as, of) => {
+  test.each(foreign)('%s is rejected', (_, change, as, of) => {
     const query = { ...QUERY, ...change }
     expect(start({ ...query, after: nextOf() }, as, of)).toEqual({
       from: undefined,
       faults: [[['query', 'after'], expect.stringMatching(/next/)]],
     })
-    // And is right where it was made.
+    // The list that created a cursor accepts it.
     expect(start({ ...query, after: nextOf(query, as, of) }, as, of).faults).toEqual([])
   })
 
@@ -143,7 +150,7 @@ describe('a next', () => {
     ['a total in quotes', at(2, '30; drop table users')],
     ['a mark that is none', at(3, 2)],
     ['no digest', at(0, null)],
-  ])('that is forged with %s is refused', (_, after) => {
+  ])('is rejected if forged with %s', (_, after) => {
     expect(start({ ...QUERY, after })).toMatchObject({
       from: undefined,
       faults: [[['query', 'after'], expect.stringMatching(/next/)]],
@@ -157,15 +164,15 @@ describe('a next', () => {
     'infinity',
     '+275760-09-13T00:00:00.000Z',
     '0000-01-01T00:00:00.000Z',
-  ])('that is forged with the time %s is refused', (time) => {
+  ])('is rejected if forged with the time %s', (time) => {
     const cursor = { key: [time, 1], page: 2, total: 3, estimated: false }
     expect(readCursor('b', ['time', 'integer'], writeCursor('b', cursor))).toBeUndefined()
   })
 
-  test('is not judged while something else of the query is wrong', () => {
+  test('is not checked if another part of the query is invalid', () => {
     const given = { caller, query: { ...QUERY, after: '-' }, faulty: new Set(['query.role']) }
     const refused: string[] = []
-    startOf(list, given, (_loc, why) => why && refused.push(why))
+    pageStartOf(list, given, (_loc, why) => why && refused.push(why))
     expect(refused).toEqual([])
   })
 })
@@ -181,13 +188,13 @@ describe('a page', () => {
     [21, 20, 2],
     [10_000, 100, 100],
     [7, 1, 7],
-  ])('of %i by %i is one of %i pages', (total, limit, pages) => {
+  ])('of %i records, at most %i on a page, is one of %i pages', (total, limit, pages) => {
     const found = { items, more: false, total, estimated: false }
     const page = toPage({ ...asked, query: { ...asked.query, limit } }, found)
     expect(page).toEqual({ items, total, page: 3, limit, pages, next: null })
   })
 
-  test('marks a total that is estimated, and only then, also on the pages behind', () => {
+  test('marks only estimated totals, also on the following pages', () => {
     const found = { items, more: true, total: 12_000, estimated: true }
     const page = toPage(asked, found)
     expect(page).toMatchObject({ total: 12_000, total_estimated: true })
@@ -197,7 +204,7 @@ describe('a page', () => {
     expect(toPage(asked, { ...found, estimated: false })).not.toHaveProperty('total_estimated')
   })
 
-  test('is declared with every field, the mark alone being optional', () => {
+  test('declares every field as required, except `estimated`', () => {
     const schema = pageOf(Type.String()) as unknown as { required: string[]; properties: object }
     const always = ['items', 'limit', 'next', 'page', 'pages', 'total']
     expect(Object.keys(schema.properties).sort()).toEqual([...always, 'total_estimated'].sort())

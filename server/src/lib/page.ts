@@ -1,4 +1,4 @@
-/** The pages of a list, as every list operation takes and answers them (decisions §1). */
+/** Pages of a list, as all list operations accept and return them (decisions §1). */
 import Type, { type Static, type TSchema } from 'typebox'
 import {
   type Cursor,
@@ -12,15 +12,15 @@ import type { Refuse } from './problems.ts'
 import type { Role } from './roles.ts'
 import { OneOf } from './shapes.ts'
 
-/** Totals are exact up to here; beyond, an estimate marked as such. */
+/** The limit up to which totals are exact. Larger totals are estimates and marked as such. */
 export const EXACT_TOTAL = 10_000
 
-/** How deep `page` reaches, in records; `after` reaches any depth. */
+/** The last record that `page` can reach. `after` has no such limit. */
 export const DEEPEST_PAGE = 10_000
 
-/** What a page query holds once its defaults are in. */
+/** The query of a page after defaults are applied. */
 export interface PageQuery<S extends string = string> {
-  /** The first page where neither this nor `after` is given. */
+  /** The number of the page; 1 by default, unless `after` is set. */
   page?: number
   limit: number
   sort_by: S
@@ -28,20 +28,20 @@ export interface PageQuery<S extends string = string> {
   after?: string
 }
 
-/** A list as data: what it can be sorted by, and what its cursors belong to. */
+/** The definition of a list: its sort fields and query parameters. */
 export interface List<S extends string = string> {
   readonly name: string
   readonly sortable: Readonly<Record<S, SortKind>>
-  /** Functions that return the sort key of a field, where the key differs from the value: names. */
+  /** Functions that compute the sort key of a field from its value, for fields such as names. */
   readonly orderedBy: Readonly<Record<string, (value: string) => string>>
-  /** The query parameters that every list takes. */
+  /** The query parameters that all lists accept. */
   readonly query: ReturnType<typeof queryOf<S>>
 }
 
 /**
- * @param name tells the cursors of one list from those of another
- * @param sortable the sortable fields; `id`, which is one of them, breaks the ties of the others
- * @param orderedBy what fields are ordered by, as their columns hold it (`readPage`)
+ * @param name distinguishes the cursors of this list from those of others
+ * @param sortable the sort fields, including `id`, which breaks ties
+ * @param orderedBy functions that compute the stored sort keys of fields (`readPage`)
  */
 export function defineList<const S extends string>(
   name: string,
@@ -82,36 +82,36 @@ function queryOf<S extends string>(
         minLength: 1,
         maxLength: MAX_CURSOR,
         description:
-          '`next` of the previous page, in place of `page`. Repeat every other parameter except `limit`.',
+          'The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ.',
       }),
     ),
   }
 }
 
-/** A page of a list as a caller asks for it. */
-export interface Asked<Q extends PageQuery = PageQuery> {
+/** A request for one page of a list. */
+export interface PageRequest<Q extends PageQuery = PageQuery> {
   list: List
   caller: { role: Role; tenant_id: number }
   query: Q
-  /** Where the page before ended; undefined for a page by its number. */
+  /** The cursor at the end of the previous page; undefined if the page was requested by number. */
   from: Cursor | undefined
 }
 
-/** Nothing, where nothing can be found. */
+/** The result when nothing can be found. */
 export const NONE_FOUND: Found<never> = { items: [], more: false, total: 0, estimated: false }
 
-/** The part of a request that pages are told by: what its schemas found right, and what not. */
+/** The parts of a request that determine a page, and the paths of parameters that failed validation. */
 interface Given {
-  caller: Asked['caller']
+  caller: PageRequest['caller']
   query: Partial<PageQuery>
   faulty: ReadonlySet<string>
 }
 
 /**
- * Where the page that is asked for begins: behind the cursor, or undefined for a page by its number.
- * Refuses what no schema can say of it.
+ * Returns the cursor after which the page starts, or undefined for a page by number. Reports faults that a schema
+ * cannot express.
  */
-export function startOf(
+export function pageStartOf(
   list: List,
   { caller, query, faulty }: Given,
   refuse: Refuse,
@@ -122,29 +122,29 @@ export function startOf(
   else if (page !== undefined && limit !== undefined && page * limit > DEEPEST_PAGE)
     refuse(
       ['query', 'page'],
-      `page × limit may be ${DEEPEST_PAGE} at most; go further with after, which takes the next of the page before`,
+      `page × limit must be at most ${DEEPEST_PAGE}. To read further, send the next of the previous page as after`,
     )
-  // What the cursor has to agree with is not known where something of it is wrong.
+  // If a parameter is invalid, the values that the cursor must match are unknown.
   if (after === undefined || sort_by === undefined || faulty.size > 0) return undefined
-  const kinds = keyOf(sort_by).map((field) => list.sortable[field] as SortKind)
+  const kinds = sortKeyOf(sort_by).map((field) => list.sortable[field] as SortKind)
   const cursor = readCursor(bindingOf(list, caller, query), kinds, after)
   if (!cursor)
     refuse(
       ['query', 'after'],
-      'send next as the page before had it, with its filters and its order',
+      'invalid cursor. Send the next of the previous page unchanged, with the same filters and sort order',
     )
   return cursor
 }
 
-/** The fields that order a list together: ids break the ties of all others. */
-export function keyOf(sortBy: string): readonly string[] {
+/** Returns the fields that order a list. The id breaks ties. */
+export function sortKeyOf(sortBy: string): readonly string[] {
   return sortBy === 'id' ? ['id'] : [sortBy, 'id']
 }
 
-/** What has to stay the same from page to page: the list, who sees it, its order and its filters. */
+/** Returns the values that must stay the same from page to page: list, visible tenants, order and filters. */
 function bindingOf(
   list: List,
-  { role, tenant_id }: Asked['caller'],
+  { role, tenant_id }: PageRequest['caller'],
   query: Partial<PageQuery>,
 ): string {
   const { page: _page, limit: _limit, after: _after, ...fixed } = query
@@ -156,7 +156,7 @@ function bindingOf(
   ])
 }
 
-/** The answer of a list of `item`. */
+/** Returns the response schema for a page of items. */
 export function pageOf<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -175,7 +175,7 @@ export function pageOf<T extends TSchema>(item: T) {
 
 export type Page<T> = Omit<Static<ReturnType<typeof pageOf>>, 'items'> & { items: T[] }
 
-/** What was found of a list: a page's records, and whether there are more behind them. */
+/** The records of a page, and whether more follow. */
 export interface Found<T> {
   items: T[]
   more: boolean
@@ -183,21 +183,21 @@ export interface Found<T> {
   estimated: boolean
 }
 
-/** Returns the value by which a record is in its place. */
+/** Returns the sort value of a record's field. */
 function sortValue({ orderedBy }: List, record: object, field: string): SortValue {
   const value = (record as Record<string, SortValue>)[field] as SortValue
   const keyed = orderedBy[field]
   return keyed ? keyed(String(value)) : value
 }
 
-/** Puts what was found together as the page that was asked for. */
+/** Builds the response for the requested page. */
 export function toPage<T extends { id: number }>(
-  { list, caller, query, from }: Asked,
+  { list, caller, query, from }: PageRequest,
   { items, more, total, estimated }: Found<T>,
 ): Page<T> {
   const page = from?.page ?? query.page ?? 1
   const last = more ? items.at(-1) : undefined
-  const key = last && keyOf(query.sort_by).map((field) => sortValue(list, last, field))
+  const key = last && sortKeyOf(query.sort_by).map((field) => sortValue(list, last, field))
   return {
     items,
     total,

@@ -1,11 +1,11 @@
-/** Looks that are made again and again, and lose no call. */
+/** Pollers look for work repeatedly, and lose no wake-up. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
 import { type Look, type PollerOptions, poller } from './poller.ts'
 import { systemTime } from './time.ts'
 
-/** So rarely does it look by itself that no test lives to see it. */
+/** An interval so long that a poller looks only when woken. */
 const NEVER = Number.POSITIVE_INFINITY
 
 function polling(look: Look, options: Partial<PollerOptions> = {}) {
@@ -19,7 +19,7 @@ function polling(look: Look, options: Partial<PollerOptions> = {}) {
   return made
 }
 
-/** A poller that counts its looks, and has made the first. */
+/** Returns a poller that counts its looks and has completed the first one. */
 async function counting(options: Partial<PollerOptions> = {}) {
   const looks = { count: 0 }
   const made = polling(async () => {
@@ -30,7 +30,7 @@ async function counting(options: Partial<PollerOptions> = {}) {
   return { poller: made, looks }
 }
 
-test('a poller looks at its start, and then when it is woken', async () => {
+test('looks when it starts and when it is woken', async () => {
   const { poller: made, looks } = await counting()
   made.wake()
   await until('the second look', () => looks.count === 2 || undefined)
@@ -38,12 +38,12 @@ test('a poller looks at its start, and then when it is woken', async () => {
   await until('the third look', () => looks.count === 3 || undefined)
 })
 
-test('a poller looks by itself after a while', async () => {
+test('looks again after the poll interval', async () => {
   const { looks } = await counting({ pollMs: 5 })
   await until('several looks', () => looks.count > 4 || undefined)
 })
 
-test('a poller looks at once while there is more', async () => {
+test('looks again immediately while there is more to do', async () => {
   let left = 5
   polling(async () => {
     left -= 1
@@ -52,7 +52,7 @@ test('a poller looks at once while there is more', async () => {
   await until('all is done', () => left === 0 || undefined)
 })
 
-test('a call that comes during a look leads to another look', async () => {
+test('looks once more after a wake-up during a look', async () => {
   const first = gate()
   let looks = 0
   const made = polling(async () => {
@@ -66,7 +66,7 @@ test('a call that comes during a look leads to another look', async () => {
   await until('the second look', () => looks === 2 || undefined)
 })
 
-test('a call that comes before the first look is not an error', async () => {
+test('accepts a wake-up before the first look', async () => {
   let looks = 0
   const made = polling(async () => {
     looks += 1
@@ -76,7 +76,7 @@ test('a call that comes before the first look is not an error', async () => {
   await until('a look', () => looks > 0 || undefined)
 })
 
-test('a look that fails is told of with what failed before, and is followed by others', async () => {
+test('passes the error of a look and the previous error to `onError`, and continues', async () => {
   let looks = 0
   const told: unknown[][] = []
   const made = polling(
@@ -99,7 +99,7 @@ test('a look that fails is told of with what failed before, and is followed by o
   ])
 })
 
-test('a stop waits for the look that is under way, and no other follows', async () => {
+test('waits for the current look when stopped, and starts no other look', async () => {
   const first = gate()
   const seen: string[] = []
   const made = polling(async () => {
@@ -116,13 +116,13 @@ test('a stop waits for the look that is under way, and no other follows', async 
   expect(seen).toEqual(['begun', 'ended', 'stopped'])
 })
 
-test('a stop ends the pause', async () => {
+test('ends the pause when stopped', async () => {
   const { poller: made, looks } = await counting({ minGapMs: 3_600_000 })
   await made.stop()
   expect(looks.count).toBe(1)
 })
 
-describe('by a moved clock', () => {
+describe('with a moved clock', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -130,13 +130,13 @@ describe('by a moved clock', () => {
     vi.useRealTimers()
   })
 
-  /** The looks after so many milliseconds more. */
+  /** Returns the number of looks after `ms` more milliseconds. */
   const after = async (ms: number, looks: unknown[]) => {
     await vi.advanceTimersByTimeAsync(ms)
     return looks.length
   }
 
-  test('the pauses are those that each look asks for', async () => {
+  test('pauses for as long as each look requests', async () => {
     const looks: number[] = []
     const waits = [10, 20, 40]
     const made = poller(async () => waits[looks.push(looks.length) - 1] ?? false, {
@@ -150,7 +150,7 @@ describe('by a moved clock', () => {
     await made.stop()
   })
 
-  test('however often it is woken, the least gap lies between two looks, of which none is lost', async () => {
+  test('keeps the minimum gap between looks, and loses no wake-up', async () => {
     const looks: number[] = []
     const made = poller(
       async () => {
@@ -170,7 +170,7 @@ describe('by a moved clock', () => {
     await made.stop()
   })
 
-  test('after a failure the gap may be longer, and nothing shortens it', async () => {
+  test('may pause longer after a failed look, and no wake-up shortens the pause', async () => {
     const looks: number[] = []
     const made = poller(
       async () => {
@@ -190,13 +190,13 @@ describe('by a moved clock', () => {
 })
 
 describe('waiting for an idle poller', () => {
-  test('looks once more after the call', async () => {
+  test('starts another look after the call', async () => {
     const { poller: made, looks } = await counting()
     await made.idle()
     expect(looks.count).toBe(2)
   })
 
-  test('looks again when called during a look', async () => {
+  test('starts another look when called during a look', async () => {
     const entered = gate()
     const held = gate()
     let looks = 0

@@ -1,41 +1,42 @@
-/** Work that is looked for again and again: at once when woken or while there is more, else by polling. */
+/** Looks for work repeatedly: immediately when woken or while there is more, otherwise at intervals. */
 import type { Time } from './time.ts'
 
 /**
- * Looks for work once and does what it finds. Returns true when there is more to do at once, false
- * to look again after `pollMs`, or the milliseconds to wait in place of these. A call of `wake` ends
- * the wait.
+ * Looks for work once and does it. Returns true if more work is left, false to look again after `pollMs`, or the
+ * milliseconds to wait. A call of `wake` ends the wait.
  */
 export type Look = () => Promise<boolean | number>
 
 export interface PollerOptions {
   clock: Pick<Time, 'after'>
-  /** Milliseconds between looks when nothing wakes it; `Infinity` to look only when woken. */
+  /** Milliseconds between looks if nothing wakes the poller. `Infinity` disables polling. */
   pollMs: number
   /**
-   * The least pause, in milliseconds, however often it is woken: what comes meanwhile goes together. A
-   * function where it depends on what the look found.
+   * The minimum pause between looks in milliseconds, even when woken, so that wake-ups are combined. A function if the
+   * pause changes from look to look.
    */
   minGapMs?: number | (() => number)
-  /** The least pause after a look that failed; `minGapMs` by default. */
+  /** The minimum pause after a failed look; `minGapMs` by default. */
   failureGapMs?: number
   /**
-   * Called with what a look has thrown; the next look comes after `pollMs`, or when woken.
-   * @param previous what the look before has thrown; undefined when it went well
+   * Receives the error of a failed look. The next look follows after `pollMs`, or when woken.
+   * @param previous the error of the look before; undefined if that look succeeded
    */
   onError(error: unknown, previous: unknown): void
 }
 
 export interface Poller {
-  /** Has it look now. A call during a look is not lost: another look follows. */
+  /** Starts a look now. A call during a look causes another look. */
   wake(): void
-  /** Wakes the poller. Resolves after a look that started later found nothing more to do, or when the poller stops. */
+  /**
+   * Wakes the poller. Resolves when a look that started after this call leaves no work to do, or when the poller stops.
+   */
   idle(): Promise<void>
-  /** Ends the pause, begins no further look, and waits for the one that is under way. */
+  /** Ends the pause, waits for the current look, and starts no other. */
   stop(): Promise<void>
 }
 
-/** Begins to look in the next turn of the event loop's microtasks, one look at a time, until stopped. */
+/** Starts looking in the next microtask, one look at a time, until stopped. */
 export function poller(
   look: Look,
   { clock, pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
@@ -58,7 +59,7 @@ export function poller(
       }
     })
 
-  /** Looks once. Returns how long to pause, and for how long even when woken. */
+  /** Looks once. Returns the pause in milliseconds, and the minimum pause that applies even when woken. */
   async function lookOnce(): Promise<{ wait: number; gap: number }> {
     isWoken = false
     try {

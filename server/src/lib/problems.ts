@@ -1,138 +1,190 @@
 /**
- * The one registry of what can go wrong in a request: code, status and the sentence for the
- * caller. `docs/errors.md` is tested against it both ways.
+ * The registry of everything that can go wrong in a request: code, status and message for the caller. A test compares
+ * `docs/reference/errors.md` with it.
  */
 export const PROBLEMS = {
   not_authenticated: [401, 'Not authenticated'],
-  invalid_token: [401, 'The access token is invalid or has expired; sign in or refresh it'],
+  invalid_token: [401, 'The access token is invalid or has expired. Refresh it or sign in again.'],
   invalid_credentials: [401, 'Invalid credentials'],
-  invalid_refresh_token: [401, 'The refresh token is invalid or has expired; sign in again'],
-  cross_site: [403, 'Only pages of this service may send this request'],
-  role_required: [403, 'Your role may not call this operation'],
-  other_tenant: [403, 'You may act on your own tenant only'],
-  superadmin_required: [403, 'Only a superadmin may do this'],
-  account_blocked: [403, 'This account is blocked; ask your administrator to unblock it'],
-  tenant_inactive: [403, 'This tenant is deactivated; ask the platform operator'],
+  invalid_refresh_token: [401, 'The refresh token is invalid or has expired. Sign in again.'],
+  cross_site: [403, 'This request is only accepted from pages of this service.'],
+  role_required: [403, 'Your role does not have access to this operation.'],
+  other_tenant: [403, 'You only have access to your own tenant.'],
+  superadmin_required: [403, 'Only a superadmin can do this.'],
+  account_blocked: [403, 'This account is blocked. Ask your administrator to unblock it.'],
+  tenant_inactive: [403, 'This tenant is deactivated. Contact the platform operator.'],
   not_found: [404, 'Not found'],
   method_not_allowed: [
     405,
-    'This path does not take this method. Allow lists the methods it takes.',
+    'This path does not support this method. The Allow header lists the supported methods.',
   ],
-  encoded_body: [415, 'Send the body without Content-Encoding'],
-  range_not_satisfiable: [416, 'Range: the file ends before it; ask for less'],
-  email_taken: [409, 'email: this address already has an account in the tenant'],
-  subdomain_taken: [409, 'subdomain: already taken; choose another'],
-  department_name_taken: [409, 'name: the tenant already has a department of this name'],
+  encoded_body: [
+    415,
+    'Encoded request bodies are not supported. Send the body without Content-Encoding.',
+  ],
+  range_not_satisfiable: [
+    416,
+    'The requested range starts after the end of the file. Request a range within the file.',
+  ],
+  email_taken: [
+    409,
+    'email: an account with this address already exists in the tenant. Use another address.',
+  ],
+  subdomain_taken: [409, 'subdomain: this subdomain is taken. Choose another one.'],
+  department_name_taken: [
+    409,
+    'name: a department with this name already exists. Choose another name.',
+  ],
   address_confirmed: [
     409,
     'The user has confirmed their address. They can choose a new password with a reset link.',
   ],
-  own_account: [409, 'user_id: you cannot block, delete or demote yourself'],
-  last_superadmin: [409, 'user_id: the last active superadmin must stay'],
+  status_changed: [
+    409,
+    'if_status: the status of the user has changed. Read the user again before you continue.',
+  ],
+  own_account: [
+    409,
+    'user_id: you cannot block, delete or demote your own account. Ask another administrator.',
+  ],
+  last_superadmin: [
+    409,
+    'user_id: this is the last active superadmin. Create or activate another superadmin first.',
+  ],
   tenant_protected: [
     409,
-    'tenant_id: the platform tenant and your own cannot be deleted or deactivated',
+    'tenant_id: the platform tenant and your own tenant cannot be deleted or deactivated.',
   ],
-  wrong_password: [403, 'The current password is wrong'],
+  wrong_password: [403, 'The current password is wrong. Enter it again.'],
   email_unverified: [
     403,
-    'Confirm your e-mail address first; ask for a new link if it has expired',
+    'Your e-mail address is not confirmed yet. Open the link in the e-mail, or request a new link.',
   ],
-  sender_not_allowed: [403, 'Notifications are not taken from this address'],
+  sender_not_allowed: [403, 'Payment notifications from this IP address are not accepted.'],
   registration_closed: [
     403,
-    'This tenant takes no registrations; ask its administrator for an account',
+    'This tenant does not accept registrations. Ask its administrator for an account.',
   ],
-  role_not_offered: [403, 'role: registration is for doctors, nurses and receptionists'],
+  role_not_offered: [403, 'role: you can register as a doctor, nurse or receptionist only.'],
   password_change_required: [
     403,
-    'Choose a new password first with PUT /api/users/me/password; this session can do nothing else',
+    'You have to change your password first. Call PUT /api/users/me/password.',
   ],
-  enrolment_required: [403, 'Set up a second factor first; this session can do nothing else'],
-  totp_required: [401, 'A code of your second factor is needed: send it as totp_code'],
-  wrong_code: [403, 'The code is wrong or was used already; wait for the next one'],
-  ambiguous_host: [400, 'The request has to name one Host, and no more; send one'],
-  expectation_failed: [417, 'Expect: only 100-continue is met; leave the header out'],
-  unreadable_request: [400, 'This is no HTTP request; look at what sends it'],
-  request_late: [408, 'The request took too long to arrive; send it again'],
-  headers_too_large: [431, 'The headers are larger than 16 KiB; send less'],
+  enrolment_required: [
+    403,
+    'You have to set up a second factor first. Call POST /api/auth/totp/setup.',
+  ],
+  totp_required: [401, 'A second-factor code is required. Send it as totp_code.'],
+  wrong_code: [403, 'The code is wrong or was already used. Wait for the next code.'],
+  ambiguous_host: [400, 'The request must have exactly one Host header.'],
+  expectation_failed: [417, 'Expect: only 100-continue is supported. Leave the header out.'],
+  unreadable_request: [400, 'Malformed HTTP request. Check the client that sends it.'],
+  request_late: [408, 'The request took too long to arrive. Send it again.'],
+  headers_too_large: [431, 'The headers are larger than 16 KiB. Send fewer or shorter headers.'],
   body_in_pieces: [
     400,
-    'The body arrives in too many small pieces. Send it whole, or in pieces of 256 bytes or more.',
+    'The body arrived in too many small chunks. Send it in one piece or in chunks of at least 256 bytes.',
   ],
-  body_incomplete: [400, 'The connection ended before the body did; send it again'],
-  notification_unreadable: [400, 'The body is no notification: send JSON with event and object.id'],
+  body_incomplete: [
+    400,
+    'The connection closed before the whole body arrived. Send the request again.',
+  ],
+  notification_unreadable: [
+    400,
+    'The body is not a valid notification. Send JSON with event and object.id.',
+  ],
   invalid_signature: [400, 'Invalid signature'],
-  link_expired: [400, 'The link is invalid or has expired; ask for a new one'],
-  totp_enabled: [409, 'A second factor is set up already; disable it first'],
-  totp_not_set_up: [409, 'No second factor is being set up; start with totp/setup'],
-  totp_demanded: [409, 'Your tenant demands a second factor of your role'],
-  too_many_webhooks: [409, 'url: the tenant has 50 webhooks already; delete one first'],
-  replay_running: [409, 'A replay of this webhook is under way; wait for its end or cancel it'],
-  replay_over: [409, 'Nothing of the replay is left to cancel'],
-  webhook_inactive: [409, 'The webhook is inactive; activate it first'],
-  restoring: [503, 'A backup is being restored; try again shortly'],
-  restore_refused: [409, 'The backup cannot be restored here'],
-  backup_running: [409, 'Another backup is being made; wait for its end'],
-  restore_running: [409, 'Another restore is under way; wait for its end'],
-  backup_in_use: [409, 'The backup is being made, read or restored; wait for its end'],
-  fix_not_proposed: [409, 'Only a fix that is proposed can be confirmed; read its status'],
-  fix_busy: [409, 'The fix is being applied already; wait for the end'],
-  rotation_running: [409, 'The keys are being rotated already; wait for the end'],
-  key_in_use: [409, 'This key is in use already; give another, or none to have one made'],
-  backup_locked: [409, 'The store keeps the backup until its lock ends; see locked_until'],
+  link_expired: [400, 'The link is invalid or has expired. Request a new one.'],
+  totp_enabled: [409, 'A second factor is already set up. Disable it first.'],
+  totp_not_set_up: [
+    409,
+    'The setup of a second factor has not started. Call POST /api/auth/totp/setup first.',
+  ],
+  totp_demanded: [
+    409,
+    'Your tenant requires a second factor for your role, so you cannot disable it.',
+  ],
+  too_many_webhooks: [409, 'url: the tenant already has 50 webhooks. Delete one first.'],
+  replay_running: [409, 'A replay of this webhook is running. Wait until it ends, or cancel it.'],
+  replay_over: [409, 'The replay has already ended, so it cannot be cancelled.'],
+  webhook_inactive: [409, 'The webhook is inactive. Activate it first.'],
+  restoring: [503, 'A backup is being restored. Try again shortly.'],
+  restore_refused: [409, 'This backup cannot be restored here.'],
+  backup_running: [409, 'Another backup is running. Wait until it ends.'],
+  restore_running: [409, 'Another restore is running. Wait until it ends.'],
+  backup_in_use: [409, 'The backup is being created, read or restored. Wait until that ends.'],
+  fix_not_proposed: [409, 'Only a proposed fix can be confirmed. Check the status of the fix.'],
+  fix_busy: [409, 'The fix is already being applied. Wait until that ends.'],
+  rotation_running: [409, 'The keys are already being rotated. Wait until the rotation ends.'],
+  key_in_use: [
+    409,
+    'This key is already in use. Send another key, or leave new_key out to have one generated.',
+  ],
+  backup_locked: [
+    409,
+    'The backup is locked in its store and cannot be deleted before locked_until.',
+  ],
   backup_store_away: [
     503,
-    'The store of the backups does not answer, or refuses; tell the operator',
+    'The backup store does not respond or rejects the request. Contact the platform operator.',
   ],
-  backup_file_gone: [503, 'The file of the backup is not where it was kept; tell the operator'],
-  notification_settled: [
-    409,
-    'Only a notification that is unverified or has failed can be tried again',
+  backup_file_gone: [
+    503,
+    'The file of the backup is missing from its store. Contact the platform operator.',
   ],
+  notification_settled: [409, 'Only an unverified or failed notification can be retried.'],
   link_code_invalid: [
     400,
-    'The code is wrong, was used already or is older than 10 minutes; type /start in the chat for a new one',
+    'The code is wrong, already used or older than 10 minutes. Send /start in the chat to get a new one.',
   ],
   chat_linked: [
     409,
-    'code: the chat is linked with another account; type /stop in the chat, then /start for a new code',
+    'code: the chat is linked to another account. Send /stop in the chat, then /start for a new code.',
   ],
-  messenger_unconfigured: [503, 'No messenger is set up for this service; ask its operator'],
-  wrong_secret: [403, 'The secret of the notification is missing or wrong'],
-  identifier_taken: [409, 'identifiers: another patient of the tenant has one of these'],
-  clinical_fields: [403, 'Your role neither sees nor writes clinical fields'],
+  messenger_unconfigured: [
+    503,
+    'The messenger is not configured. Ask the platform operator to configure it.',
+  ],
+  wrong_secret: [403, 'The secret of the request is missing or wrong.'],
+  identifier_taken: [
+    409,
+    'identifiers: another patient of the tenant already has one of these identifiers.',
+  ],
+  clinical_fields: [403, 'Your role cannot view or edit clinical fields.'],
   conflict: [
     409,
-    'The record was changed by someone else or is still in use; read it again and retry',
+    'The record was changed by someone else or is still in use. Read it again and retry.',
   ],
-  body_too_large: [413, 'The body is larger than the operation takes; send less'],
-  too_many_requests: [429, 'Too many requests; wait as long as Retry-After says'],
-  inbox_full: [429, 'Too many notifications wait unverified; send it again later'],
+  body_too_large: [413, 'The request body is too large for this operation. Send a smaller one.'],
+  too_many_requests: [429, 'Too many requests. Retry after the time in the Retry-After header.'],
+  inbox_full: [
+    429,
+    'Too many notifications are waiting for verification. Send this one again later.',
+  ],
   internal: [500, 'Internal server error'],
-  database_away: [503, 'The database cannot be reached; try again shortly'],
-  busy: [503, 'The record is being changed by others; try again shortly'],
-  overloaded: [503, 'Too many sign-ins at once; try again shortly'],
-  stopping: [503, 'The service is stopping; try again shortly'],
+  database_away: [503, 'The database is not reachable. Try again shortly.'],
+  busy: [503, 'The record is being changed by other requests. Try again shortly.'],
+  overloaded: [503, 'Too many sign-ins at once. Try again shortly.'],
+  stopping: [503, 'The service is shutting down. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, detail: string]>
 
-/** A code of the registry, as the `code` of an error body. */
+/** A code in the registry, as in the `code` of an error body. */
 export type ProblemCode = keyof typeof PROBLEMS
 
 interface ProblemOptions {
-  /** A more exact sentence for the caller than the registry's; never a secret or patient datum. */
+  /** A more precise message than the one in the registry. Must not contain secrets or patient data. */
   detail?: string
   /** Seconds for the `Retry-After` header. */
   retryAfter?: number
   cause?: unknown
 }
 
-/** A refusal that the caller is told about: `{detail, code}` with the registry's status. */
+/** A refusal that the caller sees: `{detail, code}` with the registry's status. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
   readonly retryAfter: number | undefined
-  /** True for a refusal that reveals whether a record exists that the caller may not see. Such refusals are journaled. */
+  /** True if the refusal reveals that a record exists which the caller may not see. Such refusals are journaled. */
   readonly isRevealing: boolean
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
@@ -145,13 +197,17 @@ export class Problem extends Error {
   }
 }
 
-/** Returns the row where there is one. @param what the kind of record, in the words of the caller @throws Problem 404 */
+/** Returns the message of a problem with a final period, for output that has no `code` beside it. */
+export const asSentence = ({ message }: Problem): string =>
+  message.endsWith('.') ? message : `${message}.`
+
+/** Returns the row if it exists. @param what the kind of record, in the caller's words @throws Problem 404 */
 export function orNotFound<T>(row: T | undefined, what: string): T {
-  if (row === undefined) throw new Problem('not_found', { detail: `There is no such ${what}` })
+  if (row === undefined) throw new Problem('not_found', { detail: `No such ${what}` })
   return row
 }
 
-/** One fault of the input, in the vocabulary of Pydantic v2 (decisions §1). */
+/** One fault of the input, in the format of Pydantic v2 (decisions §1). */
 export interface ValidationIssue {
   /** `body`, `query`, `path` or `header`, then the names and positions that lead to the value. */
   loc: string[]
@@ -159,10 +215,10 @@ export interface ValidationIssue {
   type: string
 }
 
-/** More issues than this help nobody, and would make the answer larger than the question. */
+/** The maximum number of reported issues. More would not help, and would make the response larger than the request. */
 const MAX_ISSUES = 50
 
-/** The input is refused as a whole: 422 with every issue found; the fiftieth says how many more there are. */
+/** The rejection of an invalid input: status 422 with every issue. Beyond the maximum, the last one counts the rest. */
 export class InvalidInput extends Error {
   readonly issues: readonly ValidationIssue[]
 
@@ -177,13 +233,13 @@ function shortened(issues: readonly ValidationIssue[]): ValidationIssue[] {
   const told = issues.slice(0, MAX_ISSUES - 1)
   const more = issues.length - told.length
   const loc = issues[told.length]?.loc.slice(0, 1) ?? []
-  return [...told, { loc, msg: `Value error, and ${more} more faults`, type: 'value_error' }]
+  return [...told, { loc, msg: `Value error, and ${more} more errors`, type: 'value_error' }]
 }
 
-/** Refuses the value at `loc` with a sentence; does nothing where there is no sentence. */
+/** Rejects the value at `loc` with the message `why`. Does nothing if `why` is undefined. */
 export type Refuse = (loc: readonly string[], why: string | undefined) => void
 
-/** A 422 for a rule that a schema cannot say, such as a reference to a missing record. */
+/** Returns a 422 for a rule that a schema cannot express, such as a reference to a missing record. */
 export function invalidValue(loc: string[], msg: string): InvalidInput {
   return new InvalidInput([{ loc, msg: `Value error, ${msg}`, type: 'value_error' }])
 }

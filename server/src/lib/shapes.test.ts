@@ -1,24 +1,24 @@
-/** The shapes that schemas share, as JSON Schema. */
+/** Schemas that other schemas share, as JSON Schema. */
 import { expect, test } from 'vitest'
 import { Id, InvalidBody, Name, NewPassword, Nullable, OneOf, ProblemBody } from './shapes.ts'
 
-test('an id is an integer that JavaScript holds exactly', () => {
+test('limits an id to integers that JavaScript represents exactly', () => {
   expect(Id).toMatchObject({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 })
 
-test('a nullable value keeps its bounds and names both types', () => {
+test('keeps the bounds of a nullable value and names both types', () => {
   expect(Nullable(Name)).toMatchObject({ type: ['string', 'null'], minLength: 1, maxLength: 200 })
   expect(Nullable(Id)).toMatchObject({ type: ['integer', 'null'], minimum: 1 })
 })
 
-test('a nullable word of a list takes null besides the words', () => {
+test('adds null to the allowed values of a nullable enum', () => {
   expect(Nullable(OneOf(['a', 'b']))).toMatchObject({
     type: ['string', 'null'],
     enum: ['a', 'b', null],
   })
 })
 
-test('a word of a list keeps what is said of it', () => {
+test('keeps the schema options of an enum', () => {
   expect(OneOf(['a', 'b'], { default: 'b' })).toEqual({
     type: 'string',
     enum: ['a', 'b'],
@@ -26,12 +26,12 @@ test('a word of a list keeps what is said of it', () => {
   })
 })
 
-test('a new password has 8 to 128 characters and is not trimmed', () => {
+test('requires 8 to 128 characters of a new password, without trimming it', () => {
   expect(NewPassword).toMatchObject({ minLength: 8, maxLength: 128 })
   expect(NewPassword).not.toHaveProperty('trim')
 })
 
-test('there are two bodies of a refusal, each with a name of its own', () => {
+test('gives the two error bodies different names', () => {
   const [problem, invalid] = [ProblemBody, InvalidBody] as unknown as {
     $id: string
     properties: object

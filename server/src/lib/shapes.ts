@@ -1,24 +1,27 @@
-/** The shapes that many schemas share: ids, timestamps, names, nullable values, error bodies. */
+/** Schemas that many features share: ids, timestamps, names, nullable values and error bodies. */
 import Type, { type Static, type TSchema } from 'typebox'
 import { patterned } from './patterns.ts'
 
-/** Record id: an integer 1…2^53-1 (decisions §1). */
+/** A record id: an integer from 1 to 2^53-1 (decisions §1). */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
-/** The same schema with a description for its readers. */
+/** Returns the schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T => ({
   ...schema,
   description,
 })
 
-/** The id in a path: which record it names, and an example. */
+/** Returns the schema of an id in a path, with the kind of record and an example. */
 export const idOf = (noun: string, example: number) =>
   Type.Integer({ ...Id, description: `The id of the ${noun}.`, examples: [example] })
 
-/** ISO 8601 UTC with milliseconds and `Z`; rows already hold it as such text. */
+/** A timestamp in ISO 8601, in UTC with milliseconds and `Z`. The database returns timestamps in this format. */
 export const Timestamp = Type.String({ format: 'date-time' })
 
-/** A value or an explicit null. Kept as one type list, so that a fault names the type meant. */
+/**
+ * Returns the schema of a value or an explicit null, with both types in one list, so that faults name the expected
+ * type.
+ */
 export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
   return Type.Unsafe<Static<T> | null>({
@@ -29,18 +32,18 @@ export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   })
 }
 
-/** A day of the calendar, `2026-11-21`. */
+/** A calendar day such as `2026-11-21`. */
 export const CalendarDate = Type.String({ format: 'date' })
 
-/** One of a fixed list of words. */
+/** Returns the schema of a fixed list of words. */
 export function OneOf<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 }
 
 /**
- * Text on one line, trimmed. What is seen is what is there: it stands in mails, lists and logs. Of the
- * invisible characters only those that join letters stay, as Persian, Indic scripts and emoji need them.
- * @param refused more characters that it may not have, as they stand in a pattern's brackets
+ * Returns the schema of trimmed text on one line. Invisible characters are refused, because the text appears in mails,
+ * lists and logs. Joiners are allowed, because Persian, Indic scripts and emoji need them.
+ * @param refused additional characters to refuse, in the syntax of a regular expression's character class
  */
 export const line = (maxLength: number, refused = '', options: object = {}) =>
   Type.String({
@@ -55,14 +58,14 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
     ...options,
   })
 
-/** A number or a code of a person, as `line`: direction marks around it are dropped. */
+/** Returns the schema of a person's number or code: a `line` from which direction marks are removed. */
 export const numberLine = (maxLength: number, refused = '', options: object = {}) =>
   line(maxLength, refused, { ...options, undirected: true })
 
-/** A person's or thing's name: 1…200 characters once trimmed (decisions §2). */
+/** The name of a person or thing: 1 to 200 characters after trimming (decisions §2). */
 export const Name = line(200)
 
-/** The address of an account: in ASCII, with an international domain in its ASCII form. */
+/** The address of an account, in ASCII. An international domain is converted to ASCII. */
 export const EmailAddress = Type.String({
   format: 'email',
   maxLength: 254,
@@ -70,13 +73,13 @@ export const EmailAddress = Type.String({
   asciiDomain: true,
 })
 
-/** The address of a person who has no account. */
+/** The address of a person without an account. */
 export const ContactAddress = Type.String({ format: 'idn-email', maxLength: 254, trim: true })
 
-/** 8…128 characters; the words it may not be are checked by the password rules (decisions §3). */
+/** A new password of 8 to 128 characters. The password rules check it for refused words (decisions §3). */
 export const NewPassword = Type.String({ minLength: 8, maxLength: 128 })
 
-/** A free-form JSON object, bounded in bytes and depth. */
+/** A free-form JSON object, limited in bytes and depth. */
 export const FreeForm = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
@@ -85,7 +88,7 @@ export const FreeForm = Type.Unsafe<Record<string, unknown>>({
 
 export const ProblemBody = Type.Object(
   { detail: Type.String(), code: Type.String() },
-  { $id: 'Problem', description: 'A refusal: a sentence for people and a code for programs' },
+  { $id: 'Problem', description: 'An error with a sentence for people and a code for programs.' },
 )
 
 export const InvalidBody = Type.Object(
@@ -94,5 +97,5 @@ export const InvalidBody = Type.Object(
       Type.Object({ loc: Type.Array(Type.String()), msg: Type.String(), type: Type.String() }),
     ),
   },
-  { $id: 'InvalidInput', description: 'Every fault of the input' },
+  { $id: 'InvalidInput', description: 'All errors in the input.' },
 )

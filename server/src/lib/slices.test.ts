@@ -1,8 +1,8 @@
-/** Long work lets others have the event loop. */
+/** Long computations yield to the event loop. */
 import { expect, test } from 'vitest'
 import { slices } from './slices.ts'
 
-test('who waits for the event loop gets it once a slice is over', async () => {
+test('yields to the event loop at the end of a slice', async () => {
   let passed = false
   setImmediate(() => {
     passed = true
@@ -12,6 +12,6 @@ test('who waits for the event loop gets it once a slice is over', async () => {
   expect(passed).toBe(true)
 })
 
-test('within a slice nothing is waited for', () => {
+test('does not wait within a slice', () => {
   expect(slices(Number.POSITIVE_INFINITY)()).toBeUndefined()
 })

@@ -1,11 +1,11 @@
-/** Long work in memory goes in slices, so that others get the event loop between two of them. */
+/** Splits long work in memory into slices, so that the event loop can run between them. */
 import { performance } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Asked after each piece of work. Waits for a turn of the event loop where it is due, else for nothing. */
+/** Must be called after each piece of work. Waits for a turn of the event loop when the slice has ended. */
 export type Breathe = () => Promise<void> | undefined
 
-/** @param ms how long the event loop may be held at a time, but for a single piece that takes longer */
+/** @param ms the length of a slice; only a single piece of work may occupy the event loop for longer */
 export function slices(ms: number): Breathe {
   let since = performance.now()
   async function breath(): Promise<void> {

@@ -1,17 +1,17 @@
-/** The span of time that a list is asked for. */
+/** The time range of a list query. */
 import { DAY } from './clock.ts'
 import { instantOf, isBareDate } from './instant.ts'
 import type { Refuse } from './problems.ts'
 
-/** The instants between which records are looked for, ISO 8601; `until` is not included. */
+/** The instants between which records are searched, in ISO 8601. `until` is exclusive. */
 export interface Span {
   from?: string
   until?: string
 }
 
 /**
- * Both ends are inclusive: a bare date covers its whole UTC day, and a time its whole millisecond,
- * which is as fine as records are dated. Refused when `from` comes after `to`.
+ * Returns the range between two inclusive ends. A bare date covers its whole UTC day, and a time covers its whole
+ * millisecond, the precision of stored records. Rejects a `from` after `to`.
  */
 export function spanOf(from: string | undefined, to: string | undefined, refuse: Refuse): Span {
   const start = from === undefined ? undefined : instantOf(from)
@@ -24,7 +24,7 @@ export function spanOf(from: string | undefined, to: string | undefined, refuse:
   }
 }
 
-/** An offset or the end of a day may lead out of the years that the database can hold. */
+/** Limits a time to the years that the database can hold. An offset or the end of a day may exceed them. */
 function iso(time: number): string {
   const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']
   return time < Date.parse(first)

@@ -11,12 +11,12 @@ test.each([
   ['SMTP_URl', 'SMTP_URL'],
   ['lsited', 'listed'],
   ['POTR', 'PORT'],
-])('takes %s for %s', (name, meant) => {
+])('suggests %s for %s', (name, meant) => {
   expect(misspelt(name, KNOWN)).toBe(meant)
 })
 
 test.each(['registration', 'PORT', 'theme', 'MOST_OF', 'PATH', 'require_everything', ''])(
-  'takes %j for nothing else',
+  'suggests nothing for %j',
   (name) => {
     expect(misspelt(name, KNOWN)).toBeUndefined()
   },

@@ -1,9 +1,12 @@
-/** Finds the name that was probably meant. */
+/** Suggests the known name that a misspelt name probably means. */
 
-/** The edits between a misspelt name and the one that is suggested (decisions §1, §12). */
+/** The maximum edits between a misspelt name and the suggested one (decisions §1, §12). */
 const MAX_EDITS = 2
 
-/** Returns the known name within `most` edits of `name`; undefined when `name` is known, or like no other. */
+/**
+ * Returns the known name within `most` edits of `name`. Returns undefined if `name` is known or no known name is
+ * similar.
+ */
 export function misspelt(
   name: string,
   known: readonly string[],
@@ -18,7 +21,7 @@ export function misspelt(
   return distances[0]?.other
 }
 
-/** The Levenshtein distance, in which a swap of two neighbours is one edit. */
+/** Returns the Levenshtein distance. Swapping two neighbours counts as one edit. */
 function editsBetween(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, at) => at)

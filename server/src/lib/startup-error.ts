@@ -1,7 +1,6 @@
 /**
- * A fault of the surroundings (configuration, data folder, database) that stops the start.
- * Its lines are written for the operator: each says what is wrong and what to do, and is
- * printed as it is, without a stack.
+ * An environment fault (configuration, data folder, database) that prevents startup. The lines tell the operator what
+ * is wrong and what to do. They are printed without a stack trace.
  */
 export class StartupError extends Error {
   readonly lines: readonly string[]

@@ -21,5 +21,4 @@ export const TAGS = {
   Health: 'Liveness, readiness, and the state of every component.',
 } as const satisfies Record<string, string>
 
-/** The name of a group. */
 export type Tag = keyof typeof TAGS

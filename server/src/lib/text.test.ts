@@ -1,4 +1,4 @@
-/** What text may come in, and how deep it may lie. */
+/** Text that can be stored in the database, and the maximum depth of values. */
 import { describe, expect, test } from 'vitest'
 import { inspect, isStorable } from './text.ts'
 
@@ -11,19 +11,19 @@ const unstorable = (value: unknown) => inspect(value, 100).unstorable
 
 describe('text', () => {
   test.each(['', 'plain', 'Zoë 漢字 👩‍⚕️', '\u0001\u001f\uffff', '\u{10ffff}'])(
-    '%j can be stored',
+    'accepts %j',
     (text) => {
       expect(isStorable(text)).toBe(true)
     },
   )
 
-  test.each(['\0', 'a\0b', '\ud800', 'x\udfffy', '\udc00\ud800'])('%j cannot', (text) => {
+  test.each(['\0', 'a\0b', '\ud800', 'x\udfffy', '\udc00\ud800'])('rejects %j', (text) => {
     expect(isStorable(text)).toBe(false)
   })
 })
 
-describe('the paths of what cannot be stored', () => {
-  test('lead to every string and every key', () => {
+describe('the paths of text that cannot be stored', () => {
+  test('include every string and every key that cannot be stored', () => {
     const value = { a: 'ok', b: ['ok', 'x\0'], c: { d: '\ud800', 'e\0': 'ok' }, f: 1, g: null }
     expect(unstorable(value)).toEqual([
       ['b', '1'],
@@ -32,12 +32,12 @@ describe('the paths of what cannot be stored', () => {
     ])
   })
 
-  test('lead into what lies in a list, past what cannot hold text', () => {
+  test('lead into lists, and skip values that are neither strings nor lists nor objects', () => {
     const value = [1, null, 'ok', { a: '\0' }, [['\0']], true, '\ud800']
     expect(unstorable(value)).toEqual([['3', 'a'], ['4', '0', '0'], ['6']])
   })
 
-  test('are none for a value that is right, whatever its type', () => {
+  test('are empty for a valid value of any type', () => {
     for (const value of [null, undefined, 1, true, 'x', [], {}, { a: [{ b: 'c' }] }])
       expect(unstorable(value)).toEqual([])
   })
@@ -48,7 +48,7 @@ describe('the paths of what cannot be stored', () => {
     expect(paths.at(-1)).toEqual(['k'.repeat(60), '19'])
   })
 
-  test('are all that is copied: what lies behind the twentieth is not looked at', () => {
+  test('stop after the twentieth without reading further', () => {
     let looks = 0
     const list = Array.from({ length: 1000 }, () => '\0')
     const watched = new Proxy(list, {
@@ -75,12 +75,12 @@ describe('the depth of a value', () => {
     if (depth > 0) expect(inspect(value, depth - 1).isTooDeep).toBe(true)
   })
 
-  test('is looked at no further than the limit', () => {
+  test('is measured only down to the limit', () => {
     expect(inspect(nested(100_000), 32)).toMatchObject({ isTooDeep: true, unstorable: [] })
   })
 })
 
-test('digits that JSON does not write are counted wherever a number lies', () => {
+test('counts the digits that PostgreSQL adds to numbers, at any depth', () => {
   const longer = (value: unknown) => inspect(value, 32).digitsBeyondJson
   expect(longer(1e308)).toBe(303)
   expect(longer({ a: 1e308, b: [1e308, 1, '1e308', [{ c: 1e308 }]], d: null })).toBe(3 * 303)

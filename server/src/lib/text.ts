@@ -1,24 +1,30 @@
-/** What text may come in: no NUL bytes (PostgreSQL holds none) and no lone surrogates (not UTF-8). */
+/**
+ * Text that the service accepts: no NUL bytes, which PostgreSQL cannot store, and no lone surrogates, which are not
+ * UTF-8.
+ */
 import { digitsBeyondJson } from './decimal.ts'
 
-/** Whether a string can be stored and sent as UTF-8 as it is. */
+/** Returns true if a string can be stored and sent as UTF-8 unchanged. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/** Enough for a client to mend its input, too few to make an answer much larger than the question. */
+/**
+ * The maximum number of reported paths. Enough to correct the input without making the response much larger than the
+ * request.
+ */
 const MAX_PATHS = 20
-/** Characters of a key that a path shows. */
+/** The maximum number of characters of a key that a path shows. */
 const MAX_STEP_LENGTH = 60
 
 export interface Inspection {
-  /** Whether there are more than the allowed levels of arrays and objects; what is deeper was not looked at. */
+  /** True if arrays and objects are nested too deeply. Deeper values were not inspected. */
   isTooDeep: boolean
-  /** Whether a number is none any more: JSON has digits that IEEE 754 has not. Of what was looked at. */
+  /** True if an inspected number overflowed: JSON allows numbers that IEEE 754 cannot represent. */
   isBeyondNumbers: boolean
   /** The paths of the first twenty strings and keys that cannot be stored, depth-first. */
   unstorable: string[][]
-  /** By how many characters its numbers are longer in PostgreSQL than in JSON; of what was looked at. */
+  /** How many more characters the inspected numbers need in PostgreSQL than in JSON. */
   digitsBeyondJson: number
 }
 
@@ -34,7 +40,7 @@ export function inspect(value: unknown, deepest: number): Inspection {
   return found
 }
 
-/** `path` is one list for the whole walk: it is copied for what is found, and for nothing else. */
+/** Walks one value. All calls share `path`, which is copied only for findings. */
 function walk(value: unknown, path: string[], levels: number, found: Inspection): void {
   if (typeof value === 'string') {
     if (!isStorable(value)) note(path, found)
@@ -61,7 +67,7 @@ function walkFields(value: object, path: string[], levels: number, found: Inspec
   }
 }
 
-/** Most items of a long list are nothing to look into: no step is written for those. */
+/** Skips list items that need no inspection, so that long lists do not build path steps. */
 function walkItems(items: unknown[], path: string[], levels: number, found: Inspection): void {
   for (let index = 0; index < items.length; index += 1) {
     if (found.unstorable.length >= MAX_PATHS) return

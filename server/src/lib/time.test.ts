@@ -1,4 +1,4 @@
-/** Timers of the machine, and those of the clock that tests move. */
+/** The timers of the system clock and of the movable test clock. */
 import { describe, expect, test } from 'vitest'
 import { frozenClock, movableClock } from '../../test/support/time.ts'
 import { systemTime, type Time } from './time.ts'
@@ -44,7 +44,7 @@ describe.each(CLOCKS)('%s', (_, open) => {
 })
 
 describe('time that elapses', () => {
-  test('fires what is due, in order, with what that sets in turn', () => {
+  test('fires due timers in order, including timers that they start', () => {
     const clock = frozenClock()
     const calls: [string, number][] = []
     const begun = clock.monotonic()
@@ -61,7 +61,7 @@ describe('time that elapses', () => {
     expect(clock.monotonic() - begun).toBeCloseTo(30)
   })
 
-  test('moves the date as well, and a moved date fires nothing', () => {
+  test('moves the date too; moving only the date fires no timer', () => {
     const clock = frozenClock()
     const date = clock.now()
     let calls = 0

@@ -3,21 +3,20 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from './clock.ts'
 
 /**
- * A clock with timers. Pollers, leases, pacers and timeouts receive it from the code that opens them, so that
+ * A clock with timers. Pollers, leases, pacers and timeouts receive the clock from the code that creates them, so that
  * tests can move time instead of waiting.
  */
 export interface Time extends Clock {
-  /** Returns milliseconds that never go backwards. Only the difference of two values means anything. */
+  /** Returns milliseconds that never go backwards. Only the difference between two values is meaningful. */
   monotonic(): number
-  /** Resolves after `ms`. Rejects with an `AbortError` once the signal aborts. */
+  /** Resolves after `ms`. Rejects with an `AbortError` when the signal aborts. */
   delay(ms: number, options?: { signal?: AbortSignal | undefined }): Promise<void>
-  /** Calls `work` once after `ms`. Returns a function that cancels the call. */
+  /** Calls `work` once after `ms`. Returns a function that cancels the timer. */
   after(ms: number, work: () => void): () => void
-  /** Calls `work` every `ms`, without keeping the process alive. Returns a function that ends the calls. */
+  /** Calls `work` every `ms`, without keeping the process alive. Returns a function that cancels the timer. */
   every(ms: number, work: () => void): () => void
 }
 
-/** The time of the machine. */
 export const systemTime: Time = {
   ...systemClock,
   monotonic: () => performance.now(),

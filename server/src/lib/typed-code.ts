@@ -1,6 +1,6 @@
 /** Codes that people type or paste. */
 
-/** Returns a code in ASCII where it was typed wide, and without blanks, hyphens, dashes and invisible characters. */
+/** Returns a code without blanks, hyphens, dashes and invisible characters, and with wide characters in ASCII. */
 export const typedCode = (code: string): string =>
   code
     .normalize('NFKC')

@@ -1,4 +1,4 @@
-/** UTF-8 as other programs write it. */
+/** Decoding of UTF-8 text from other programs. */
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Decodes UTF-8, without a leading byte-order mark. Returns undefined when the bytes are not UTF-8. */

@@ -1,7 +1,7 @@
-/** Waits for work, up to a limit. */
+/** Waits for a promise, up to a time limit. */
 import type { Time } from './time.ts'
 
-/** Returns whether the work ended within `ms`. Throws what the work throws. The work itself is not cancelled. */
+/** Returns whether the work ended within `ms`. Throws the error of the work. Does not cancel the work on a timeout. */
 export async function within(
   clock: Pick<Time, 'after'>,
   ms: number,

@@ -1,5 +1,5 @@
-/** `/api/admin/audit`. */
-import { startOf } from '../../lib/page.ts'
+/** The `/api/admin/audit` routes. */
+import { pageStartOf } from '../../lib/page.ts'
 import { auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { AuditActions, AuditPage, AuditQuery, auditList } from './audit.schema.ts'
@@ -24,7 +24,7 @@ export function auditOperations(audit: Audit): AnyOperation[] {
       list: true,
       refine: (given, refuse) => ({
         filters: parseFilters(given, refuse),
-        from: startOf(auditList, given, refuse),
+        from: pageStartOf(auditList, given, refuse),
       }),
       success: [200, AuditPage],
       refusals: ['other_tenant'],

@@ -1,4 +1,4 @@
-/** The audit log on the wire. */
+/** Request and response schemas for the audit log. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { patterned } from '../../lib/patterns.ts'
@@ -24,10 +24,10 @@ const STORED = {
   created_at: Timestamp,
 }
 const StoredEntry = Type.Object(STORED)
-/** An entry as the journal holds it. */
+/** A journal entry as stored in the database. */
 export type StoredEntry = Static<typeof StoredEntry>
 
-/** The names of an entry's user and resource, as they are now. */
+/** The current names of the user and of the resource that an entry refers to. */
 const NAMES = {
   user_name: Nullable(
     Type.String({
@@ -52,7 +52,7 @@ export const AuditPage = pageOf(AuditEntry)
 
 const DateOrTime = Type.String({
   format: 'date-or-time',
-  description: 'A date, which means the whole UTC day, or a date and time; inclusive',
+  description: 'A date, which stands for the whole UTC day, or a date and time. Inclusive.',
 })
 
 export const auditList = defineList(
@@ -66,7 +66,7 @@ const UUID = patterned(
   'be a UUID, such as 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c',
 )
 
-/** The parameters that select entries, in the list and in exports. */
+/** The query parameters that filter entries, in the list and in exports. */
 export const FILTERS = {
   tenant_id: Type.Optional(described(Id, 'Only entries of this tenant. For superadmins.')),
   action: Type.Optional(

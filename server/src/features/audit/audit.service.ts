@@ -1,4 +1,4 @@
-/** Reads the journal for those who audit. */
+/** Lists the entries of the audit log for auditors. */
 import type { Cursor } from '../../lib/cursor.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { type Auditor, requireOwnTenant } from '../../platform/access/index.ts'
@@ -15,7 +15,7 @@ import * as store from './audit.store.ts'
 import type { ParsedFilters } from './filters.ts'
 import { addNames } from './names.store.ts'
 
-/** The parsed filters of a query, and where its page begins. */
+/** The parsed filters of a query, and the cursor at which the requested page starts. */
 interface ParsedQuery {
   filters: ParsedFilters
   from: Cursor | undefined
@@ -23,11 +23,11 @@ interface ParsedQuery {
 
 export interface Audit {
   list(caller: Auditor, query: AuditQuery, parsed: ParsedQuery): Promise<Page<AuditEntry>>
-  /** Every action of the registry, in its order. */
+  /** All actions that the journal can contain, in the order of the registry. */
   readonly actions: AuditAction[]
 }
 
-/** Returns the service of the audit log. */
+/** Creates the service of the audit log. */
 export function auditService(db: Scopes): Audit {
   return {
     async list(caller, query, { filters, from }) {
@@ -41,7 +41,8 @@ export function auditService(db: Scopes): Audit {
           const stored = await store.listEntries(tx, asked, filters)
           return { ...stored, items: await addNames(tx, stored.items) }
         },
-        // Of one tenant no index has the order by id: what is best depends on how many entries it has.
+        // No index contains one tenant's entries in the order of ids, so the best plan depends on the number of
+        // entries.
         query.sort_by === 'id' ? 'filtered list' : listMode(query),
       )
       return toPage(asked, found)

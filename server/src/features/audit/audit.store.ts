@@ -1,6 +1,6 @@
-/** The audit log's SQL: reading the journal. */
+/** SQL queries for the audit log, which reads the journal. */
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { Asked, Found } from '../../lib/page.ts'
+import type { Found, PageRequest } from '../../lib/page.ts'
 import { type Database, readPage, type Scoped, type TenantTx } from '../../platform/db/index.ts'
 import { ACTIONS, type Action, resourceTypeOf } from '../../platform/journal/index.ts'
 import type { AuditFilters, AuditQuery, StoredEntry } from './audit.schema.ts'
@@ -24,7 +24,7 @@ const COLUMNS = [
 
 export async function listEntries(
   tx: TenantTx,
-  asked: Asked<AuditQuery>,
+  asked: PageRequest<AuditQuery>,
   filters: ParsedFilters,
 ): Promise<Found<StoredEntry>> {
   const page = <O>(rows: (scope: Scoped) => Entries<O>) =>
@@ -33,7 +33,7 @@ export async function listEntries(
       countedIn: [],
     })
   if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(entries)
-  // No index has this order. That by time has the numbers: what is not in the page is not read.
+  // No index has this order, so the keys of the page are found first. Then only the entries of the page are loaded.
   const found = await page(keys)
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
 }
@@ -43,17 +43,17 @@ type Entries<O> = SelectQueryBuilder<Database, 'journal', O>
 const entries = (scope: Scoped) =>
   within(scope).select(COLUMNS).$narrowType<{ changes: StoredEntry['changes'] }>()
 
-/** The position of an entry in the order by time. */
+/** Identifies an entry, and its position in the order by time. */
 export type EntryKey = Pick<StoredEntry, 'id' | 'created_at'>
 const keys = (scope: Scoped) => within(scope).select(['id', 'created_at'])
 
 function within({ db, tenantId }: Scoped) {
   const all = db.selectFrom('journal')
-  // Entries of deleted tenants stay visible to a superadmin, so the scope is not narrowed further.
+  // Does not filter by existing tenants, so that superadmins still see the entries of deleted tenants.
   return tenantId === null ? all : all.where('tenant_id', '=', tenantId)
 }
 
-/** Returns the entries before a position that match the filters, latest first. */
+/** Returns up to `limit` entries that match the filters and are older than the entry `before`, latest first. */
 export function listEntriesBefore(
   tx: TenantTx,
   query: AuditFilters,
@@ -62,7 +62,7 @@ export function listEntriesBefore(
 ): Promise<StoredEntry[]> {
   return (
     narrowed(entries(tx), query, filters)
-      // The time alone tells which partitions cannot match.
+      // The separate condition on the time lets PostgreSQL skip partitions that cannot match.
       .where('created_at', '<=', created_at)
       .where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::bigint)`)
       .orderBy('created_at', 'desc')
@@ -72,16 +72,25 @@ export function listEntriesBefore(
   )
 }
 
-/** Returns whether a session has not ended. */
+/** Returns a few fields that identify the entry with this key; undefined if it does not exist. */
+export const findEntry = (tx: TenantTx, { id, created_at }: EntryKey) =>
+  tx.db
+    .selectFrom('journal')
+    .select(['id', 'created_at', 'user_id', 'request_id'])
+    .where('created_at', '=', created_at)
+    .where('id', '=', id)
+    .executeTakeFirst()
+
+/** Returns whether the session has not ended. */
 export async function isLive(tx: TenantTx, sessionId: string): Promise<boolean> {
   const live = tx.db.selectFrom('sessions').select('id').where('id', '=', sessionId)
   return (await live.where('ended_at', 'is', null).executeTakeFirst()) !== undefined
 }
 
-/** The entries of one page, in its order. */
+/** Loads the entries with the keys of a page, in the order of the page. */
 function lookUp(
   tx: TenantTx,
-  { query }: Asked<AuditQuery>,
+  { query }: PageRequest<AuditQuery>,
   page: readonly EntryKey[],
 ): Promise<StoredEntry[]> {
   const ids = page.map(({ id }) => id)
@@ -118,7 +127,10 @@ function narrowed<O>(
   return filtered
 }
 
-/** True of every entry. The index by record begins with the action, so it is usable only with this condition. */
+/**
+ * Matches every entry. The index by resource starts with the action, so PostgreSQL uses it only with a condition on
+ * actions.
+ */
 const ANY_ACTION = sql<boolean>`action = any(array(select action from journal_actions))`
 
 function isAnyOf(actions: readonly string[]) {
@@ -132,7 +144,10 @@ const OF_SESSIONS = (Object.keys(ACTIONS) as Action[]).filter(
   (action) => resourceTypeOf(action) === 'session',
 )
 
-/** Matches entries by the user, and entries about their account and the sessions that are not purged yet. */
+/**
+ * Matches the entries that a user caused, and the entries about the user's account and sessions. Sessions that were
+ * purged no longer match.
+ */
 function isAbout(userId: number) {
   const id = sql`${String(userId)}::text`
   const sessions = sql`select id::text from sessions where user_id = ${userId}`
@@ -143,6 +158,6 @@ function isAbout(userId: number) {
       and resource_id = any(array(${sessions}))))`
 }
 
-/** The hash of an id, as the database computes \`resource_hash\`. */
+/** The hash of an id, computed in the same way as the column `resource_hash`. */
 const hashOf = (id: RawBuilder<unknown>) =>
   sql<number>`('x' || left(md5(${id}), 8))::bit(32)::integer`

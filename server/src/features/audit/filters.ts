@@ -1,4 +1,4 @@
-/** Reads the filters of the audit log from a query. */
+/** Parses and validates the filters of the audit log. */
 import { isIP } from 'node:net'
 import type { Refuse } from '../../lib/problems.ts'
 import { type Span, spanOf } from '../../lib/span.ts'
@@ -6,9 +6,9 @@ import type { Action } from '../../platform/journal/index.ts'
 import type { AuditFilters } from './audit.schema.ts'
 import { namedActions } from './named-actions.ts'
 
-/** The filters whose meaning is not in the query itself. */
+/** The filters that must be parsed before use. The other filters are used exactly as in the query. */
 export interface ParsedFilters {
-  /** Undefined for all. */
+  /** The actions to include; undefined for all actions. */
   actions?: readonly Action[] | undefined
   span?: Span
 }
@@ -18,13 +18,13 @@ interface GivenFilters {
   faulty: ReadonlySet<string>
 }
 
-/** Parses the filters, and refuses what no schema can refuse. */
+/** Parses the filters of a query. Calls `refuse` for values that match the schema but are invalid. */
 export function parseFilters({ query, faulty }: GivenFilters, refuse: Refuse): ParsedFilters {
   const { from_date, to_date, resource_id, resource_type, ip } = query
   if (resource_id !== undefined && resource_type === undefined)
     if (!faulty.has('query.resource_type'))
-      refuse(['query', 'resource_id'], 'resource_id is asked for together with resource_type')
+      refuse(['query', 'resource_id'], 'send resource_id together with resource_type')
   if (ip !== undefined && !isIP(ip))
-    refuse(['query', 'ip'], 'not a valid IP address; send one such as 203.0.113.7 or 2001:db8::1')
+    refuse(['query', 'ip'], 'not a valid IP address. Send one such as 203.0.113.7 or 2001:db8::1')
   return { actions: namedActions(query, refuse), span: spanOf(from_date, to_date, refuse) }
 }

@@ -1,2 +1,2 @@
-/** What the composition root uses of the audit log. */
+/** Public exports of the audit feature for the composition root. */
 export { openAudit } from './audit.ts'

@@ -1,4 +1,4 @@
-/** Reads which actions the audit log is asked for: names and groups, such as `user.blocked,auth.*`. */
+/** Parses the action filter of the audit log, which contains actions and groups, such as `user.blocked,auth.*`. */
 import type { Refuse } from '../../lib/problems.ts'
 import { misspelt } from '../../lib/spelling.ts'
 import {
@@ -11,19 +11,21 @@ import {
 
 const NAMES = Object.keys(ACTIONS) as Action[]
 const GROUPS = ACTION_GROUPS.map((group) => `${group}.*`)
-/** More names than there are groups have no use. */
+/**
+ * The maximum number of actions and groups in a filter. Longer filters are unnecessary, because there are fewer groups.
+ */
 const MAX_NAMES = 50
 
-/** The parameters of a query that select actions. */
+/** The query parameters that select actions. */
 interface ActionFilter {
-  /** Names and groups; each value may hold several with commas between them. */
+  /** Actions and groups. Each value may contain several of them, separated by commas. */
   action?: readonly string[]
   group?: readonly ActionGroup[]
 }
 
 /**
- * Returns the actions that match any of the names and groups; undefined if the query has no such filter. Refuses
- * unknown names.
+ * Returns the actions that match any of the given names and groups. Returns undefined if the query filters by neither.
+ * Calls `refuse` for each unknown name.
  */
 export function namedActions(
   { action, group }: ActionFilter,
@@ -32,7 +34,7 @@ export function namedActions(
   if (action === undefined && group === undefined) return undefined
   const names = (action ?? []).flatMap((value) => value.split(',')).map((name) => name.trim())
   if (names.length > MAX_NAMES)
-    refuse(['query', 'action'], `name at most ${MAX_NAMES} actions and groups`)
+    refuse(['query', 'action'], `send at most ${MAX_NAMES} actions and groups`)
   for (const name of new Set(names.slice(0, MAX_NAMES)))
     if (!NAMES.some((known) => known === name) && !GROUPS.includes(name))
       refuse(['query', 'action'], sentenceFor(name))
@@ -45,6 +47,6 @@ export function namedActions(
 
 function sentenceFor(name: string): string {
   const meant = misspelt(name, [...NAMES, ...GROUPS])
-  const help = meant ? `did you mean ${meant}?` : `the groups are ${GROUPS.join(', ')}`
-  return `unknown action ${JSON.stringify(name.slice(0, 100))}; ${help}`
+  const help = meant ? `Did you mean ${meant}?` : `The groups are ${GROUPS.join(', ')}`
+  return `unknown action ${JSON.stringify(name.slice(0, 100))}. ${help}`
 }

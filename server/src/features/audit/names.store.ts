@@ -1,11 +1,14 @@
-/** Looks up the current names of the users and resources of audit entries. */
+/** Looks up the current names of the users and resources that audit entries refer to. */
 import { type RawBuilder, sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../platform/db/index.ts'
 import type { AuditEntry, StoredEntry } from './audit.schema.ts'
 
 const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER)
 
-/** The types of resources that have a name to show. Patients are never among them: the log shows only their ids. */
+/**
+ * The queries for the names of each resource type. There is no query for patients, because the log shows only their
+ * ids.
+ */
 const QUERIES = {
   user: (ids, tx) => sql`select 'user', id::text, full_name from users
     where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
@@ -13,7 +16,7 @@ const QUERIES = {
     where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
   tenant: (ids, tx) => sql`select 'tenant', id::text, name from tenants
     where id = any(${ids}::bigint[]) and deleted_at is null and ${ofScope(tx, 'id')}`,
-  // The host without the path, which may hold a secret.
+  // Uses only the host of the URL, because the path may contain a secret.
   webhook: (
     ids,
     tx,
@@ -26,7 +29,10 @@ const QUERIES = {
 
 type NamedType = keyof typeof QUERIES
 
-/** Adds the names with one statement, or none if the entries mention nothing that has a name. */
+/**
+ * Adds the names of users and resources to the entries, with a single query. Runs no query if no entry refers to a
+ * named resource.
+ */
 export async function addNames(
   tx: TenantTx,
   entries: readonly StoredEntry[],
@@ -40,7 +46,7 @@ export async function addNames(
   }))
 }
 
-/** The ids in the entries by the type of what they identify. */
+/** Returns the ids that the entries refer to, grouped by resource type. */
 function mentionedIn(entries: readonly StoredEntry[]): Map<NamedType, Set<string>> {
   const mentioned = new Map<NamedType, Set<string>>()
   const add = (type: string, id: string | null) => {
@@ -56,7 +62,7 @@ function mentionedIn(entries: readonly StoredEntry[]): Map<NamedType, Set<string
 
 const hasName = (type: string): type is NamedType => Object.hasOwn(QUERIES, type)
 
-/** Checks the id, because a malformed one would fail the statement. */
+/** Returns whether an id has the format of its type. A malformed id would make the query fail. */
 function isIdOf(type: NamedType, id: string): boolean {
   if (type === 'session') return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id)
   return /^\d{1,16}$/.test(id) && BigInt(id) <= MAX_ID

@@ -1,11 +1,11 @@
-/** Deletes what sign-in no longer needs: sessions, tokens and counts that are over, in small batches. */
+/** The background job that deletes expired sessions, tokens and failure counters in small batches. */
 
 import type { Clock } from '../../lib/clock.ts'
 import type { Scopes } from '../../platform/db/index.ts'
-import type { Fix } from '../../platform/fix.ts'
+import type { Fix } from '../../platform/feature/fix.ts'
+import { outdatedFix, purgeOutdated } from '../../platform/feature/outdated.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
-import { outdatedFix, purgeOutdated } from '../../platform/outdated.ts'
-import { OUTDATED } from './purge.store.ts'
+import { OUTDATED_ACCOUNT_ROWS } from './purge.store.ts'
 
 const PURGE = jobKind<Record<string, never>>('auth.purge', {
   retries: 2,
@@ -16,19 +16,21 @@ const PURGE = jobKind<Record<string, never>>('auth.purge', {
 
 export function purgeSignIn({ db, jobs }: { db: Scopes; jobs: Jobs }): void {
   jobs.schedule(PURGE, '*/20 * * * *')
-  jobs.work(PURGE, async (_data, { signal }) => purge(db, await db.agreedClock.read(), signal))
+  jobs.work(PURGE, async (_data, { signal }) =>
+    purgeAccounts(db, await db.agreedClock.read(), signal),
+  )
 }
 
-/** Exported for the job's test. */
-export const purge = (db: Scopes, clock: Clock, signal: AbortSignal): Promise<void> =>
-  purgeOutdated({ db, clock }, OUTDATED, signal)
+/** Deletes expired rows of the auth tables. Exported for unit tests. */
+export const purgeAccounts = (db: Scopes, clock: Clock, signal: AbortSignal): Promise<void> =>
+  purgeOutdated({ db, clock }, OUTDATED_ACCOUNT_ROWS, signal)
 
 export const expiredFix = ({ clock, agreedClock }: Scopes): Fix =>
-  outdatedFix(OUTDATED, {
+  outdatedFix(OUTDATED_ACCOUNT_ROWS, {
     clock,
     agreedClock,
     key: 'auth.expired',
-    title: 'Sessions, tokens and counts that are over were not deleted',
+    title: 'Expired sessions, tokens and counters were not deleted',
     description:
-      'Sessions, refresh tokens, mailed links and counts of failed guesses are over, and no longer of any use to whoever has them; a job deletes them every 20 minutes. These are left for hours: the job does not run, or fails. The tables grow.',
+      'A job deletes expired sessions, refresh tokens, mailed links and failed sign-in counters every 20 minutes. These rows are hours overdue, because the job does not run or fails. They have no effect, but the tables grow.',
   })

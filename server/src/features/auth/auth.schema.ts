@@ -1,4 +1,4 @@
-/** What the operations of several nouns have in common on the wire. */
+/** Schemas that several parts of the auth feature share. */
 import Type, { type Static } from 'typebox'
 import { Nullable } from '../../lib/shapes.ts'
 
@@ -10,14 +10,14 @@ export const Subdomain = Type.String({ maxLength: 63, trim: true })
 
 export const Message = Type.Object(
   {
-    detail: Type.String({ examples: ['The address is confirmed'] }),
+    detail: Type.String({ examples: ['Your e-mail address is confirmed'] }),
     email_verified: Nullable(Type.Boolean()),
   },
   { $id: 'Message' },
 )
 export type Message = Static<typeof Message>
 
-/** A sentence for the caller, and whether the address that it is about is confirmed, where that is known. */
+/** Returns a response body with a message for the user. `email_verified` is null if it is unknown. */
 export const message = (detail: string, email_verified: boolean | null = null): Message => ({
   detail,
   email_verified,

@@ -1,10 +1,10 @@
-/** Sign-in, put together: keys and tokens, sessions, recovery, registration, the second factor. */
+/** Assembles the auth feature: signing keys, tokens, sessions, account recovery, registration and the second factor. */
 import type { Needs } from '../../core.ts'
-import { DAY, HOUR } from '../../lib/clock.ts'
-import type { Feature } from '../../platform/feature.ts'
+import { DAY, HOUR, isoAt } from '../../lib/clock.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
+import type { Upkeep } from '../../platform/lifecycle/upkeep.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
-import type { Upkeep } from '../../platform/upkeep.ts'
 import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
 import { consoleOperations } from './console/console.routes.ts'
@@ -29,6 +29,7 @@ import { lastLogins } from './sessions/last-logins.ts'
 import { sessionStates } from './sessions/session-states.ts'
 import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
+import { endEverySession } from './sessions/sessions.store.ts'
 import { SESSION_TABLES } from './sessions/sessions.table.ts'
 import { requireSignedIn } from './sessions/signed-in.ts'
 import { userSessionOperations } from './sessions/user-sessions.routes.ts'
@@ -49,6 +50,7 @@ type Core = Needs<
   | 'jobs'
   | 'keyRing'
   | 'log'
+  | 'lostWrites'
   | 'mailer'
   | 'passwords'
   | 'publicUrl'
@@ -56,12 +58,16 @@ type Core = Needs<
   | 'throttle',
   | 'AUTH_RATE_LIMIT_PER_MINUTE'
   | 'EMAIL_VERIFICATION'
+  | 'SESSION_CACHE_MAX'
   | 'SIGNING_KEY_DAYS'
   | 'TENANT_MODE'
   | 'WRITE_RATE_LIMIT_PER_MINUTE'
 >
 
-/** Of one session on one node: far more than any client needs, whose access tokens live for 15 minutes. */
+/**
+ * The maximum number of token rotations per minute for one session on one node. Clients rarely refresh more than once
+ * in 15 minutes, the lifetime of an access token.
+ */
 const ROTATIONS_PER_MINUTE = 60
 
 const rotationsWithin = (limit: number) => createRateLimiter(Math.min(limit, ROTATIONS_PER_MINUTE))
@@ -73,7 +79,7 @@ const AUTH_TABLES = {
   ...SIGNING_KEY_TABLES,
 }
 
-/** The session of a caller who was signed out while their request ran. */
+/** The constraint that a write violates if the caller's session ends while the request runs. */
 const CONFLICTS = { sessions__live: 'invalid_token' } as const
 
 const DECLARED = {
@@ -86,24 +92,24 @@ export interface Auth extends Feature {
   keys: SigningKeys
   sessions: Sessions
   secondFactor: SecondFactor
-  /** Ends sessions of a user, or of a whole tenant, within the transaction of the cause. */
+  /** Ends all sessions of a user or of a tenant, within the caller's transaction. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
-  /** The mails that administrators have sent to users. */
+  /** Functions that send users the mails that an administrator's action causes. */
   accountMails: Pick<
     Recovery,
     'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
   > & { tellApplicant: TellApplicant }
 }
 
-/** What other features do, handed in: they do not know each other. */
-export interface Handed {
+/** Dependencies from features that the auth feature must not import. */
+export interface AuthDeps {
   disownChat: Disown
-  /** The people of the demo, where this service makes one. */
+  /** The sign-in data of the demo; null if this service has no demo. */
   demo: Demo | null
 }
 
-export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
+export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
   const { db, signInDb, changes, clock, mailer, config } = core
   const keys = await openSigningKeys(signInDb, changes, core.sealer, clock, core.log)
   const askTenant = tenantAsker(new URL(core.publicUrl).hostname, config.TENANT_MODE === 'single')
@@ -134,6 +140,7 @@ export async function openAuth(core: Core, handed: Handed): Promise<Auth> {
   const welcome = welcoming({ db, askTenant, demo, canMail: mailer.isConfigured })
   const registrations = registrationService({ ...core, recovery, askTenant })
   purgeSignIn(core)
+  core.lostWrites.onLoss((tx) => endEverySession(tx, isoAt(clock), 'writes_lost'))
   return {
     name: 'auth',
     ...DECLARED,
@@ -167,7 +174,7 @@ function openSessions(
   return sessionsService({
     db,
     clock,
-    states: sessionStates(db, changes),
+    states: sessionStates(db, changes, config.SESSION_CACHE_MAX),
     logins: lastLogins(db),
     access: accessTokens(keys, clock, publicUrl),
     rotations: rotationsWithin(config.WRITE_RATE_LIMIT_PER_MINUTE),
@@ -175,17 +182,17 @@ function openSessions(
 }
 
 const capabilitiesOf = ({ isConfigured }: Mailer) => ({
-  // Without SMTP the links lie in the outbox folder: they reach nobody by themselves.
+  // Without an SMTP server, mails are only written to the outbox directory, so users never receive links.
   password_reset_available: isConfigured,
   registration_available: true,
   totp_available: true,
 })
 
-/** A new key signs once the one before is `maxAgeMs` old. */
+/** Replaces the signing key when it is older than `maxAgeMs`. */
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
-  what: 'rotating the signing key',
+  what: 'signing key rotation',
   everyMs: HOUR,
-  // The key of before signs on until it goes well.
+  // Not needed to serve requests: until a rotation succeeds, the previous key continues to sign.
   isNeededToServe: false,
   run: () => keys.rotateWhenOlder(maxAgeMs),
 })

@@ -1,4 +1,4 @@
-/** What the composition root uses of sign-in. */
+/** Public exports of the auth feature for the composition root. */
 export { openAuth } from './auth.ts'
 export { SECOND_FACTORS } from './second-factor/sealed.ts'
 export { requireSignedIn } from './sessions/signed-in.ts'

@@ -1,4 +1,4 @@
-/** The mails about an account: whole as text and as HTML, whatever the names in them are. */
+/** Tests that account mails are complete in text and HTML, and that no name can inject markup or links. */
 import { describe, expect, test } from 'vitest'
 import { approvalMail, refusalMail, resetMail, verificationMail } from './mails.ts'
 
@@ -9,7 +9,7 @@ describe.each([
   ['to confirm an address', verificationMail, '24 hours'],
   ['to choose a password', resetMail, 'one hour'],
 ] as const)('the mail %s', (_, compose, validity) => {
-  test('says in both forms about which clinic, how long, and where to', () => {
+  test('contains the clinic, the validity and the link in text and HTML', () => {
     const { subject, text, html } = compose(LINK_MAIL)
     expect(subject).toMatch(/^[\x20-\x7e]{5,60}$/)
     for (const part of ['Clinic North', validity, URL]) {
@@ -20,7 +20,7 @@ describe.each([
     expect(html).toContain(`href="${URL}"`)
   })
 
-  test('holds no markup of a name, and the text has it as it is', () => {
+  test('escapes markup in a name in HTML, and keeps the name unchanged in text', () => {
     const clinic = `<img src=x onerror="alert(1)"> & 'Co'`
     const { text, html } = compose({ name: clinic, clinic, url: `${URL}&a="b"` })
     expect(html).not.toContain('<img')
@@ -34,13 +34,13 @@ describe.each([
     'www.evil.test',
     'You won: evil.test',
     'eve@evil.test',
-  ])('holds no link that the name %s would make', (name) => {
+  ])('contains no link if the name is %s', (name) => {
     const { text, html } = compose({ ...LINK_MAIL, name })
     for (const part of [text, html]) expect(part).not.toContain('evil.test')
     expect(text).toContain('Hello,')
   })
 
-  test('loads nothing from anywhere', () => {
+  test('loads no images, scripts or styles from other servers', () => {
     const { html } = compose(LINK_MAIL)
     expect(html).not.toMatch(/\bsrc=|<link|<script|url\(|@import/i)
     expect(html.match(/https?:\/\//g)).toHaveLength(2)
@@ -50,7 +50,7 @@ describe.each([
 describe('the mail about a registration', () => {
   const url = 'https://wardkeep.example/console/sign-in'
 
-  test('links to the page that signs in once it is approved', () => {
+  test('links to the sign-in page after an approval', () => {
     const { subject, text, html } = approvalMail({ clinic: 'Clinic North', url })
     expect(subject).toBe('Your registration was approved')
     expect(text).toContain('Clinic North')
@@ -58,7 +58,7 @@ describe('the mail about a registration', () => {
     expect(html).toContain(`href="${url}"`)
   })
 
-  test('has no link once it is refused', () => {
+  test('contains no link after a refusal', () => {
     const { subject, text, html } = refusalMail({ clinic: 'Clinic <b>North</b>' })
     expect(subject).toBe('Your registration was not approved')
     expect(text).toContain('Clinic <b>North</b>')
@@ -68,20 +68,21 @@ describe('the mail about a registration', () => {
 })
 
 test.each(['Dr. Anna Berg', "Seán O'Neill-Meyer", 'Ä. Ö. Ü.'])(
-  'whoever asks for a new password is greeted as %s',
+  'greets the recipient of a password reset link as %s',
   (name) => {
     expect(resetMail({ ...LINK_MAIL, name }).text).toContain(`Hello ${name},`)
   },
 )
 
-// Each was mailed to a stranger once: no filter of words would find the next.
+// Attackers once mailed these texts to strangers by registering them as names. A word filter would miss further
+// variants.
 test.each([
   'Your account is locked. Call +1 555 0100 now or lose access',
   'evil．example',
   'evil\u200b.example',
   '\u202egnp.live',
   'Anna Berg',
-])('a mail to an address that is not confirmed has no word of who registered: %s', (name) => {
+])('contains no name in a mail to an unconfirmed address: %s', (name) => {
   for (const mail of [
     verificationMail({ ...LINK_MAIL, name }),
     resetMail({ ...LINK_MAIL, name: null }),

@@ -1,23 +1,28 @@
-/** What sign-in no longer needs: sessions, tokens and counts that are over. */
+/**
+ * Lists the outdated rows of the auth tables that a job deletes: sessions, tokens, signing keys and failure counters.
+ */
 import { sql } from 'kysely'
 import { DAY } from '../../lib/clock.ts'
-import type { Outdated } from '../../platform/outdated.ts'
+import type { OutdatedRows } from '../../platform/feature/outdated.ts'
 import { OUTDATED_THROTTLES } from '../../platform/throttle/index.ts'
 import './sessions/sessions.table.ts'
 import './recovery/account-tokens.table.ts'
 
-/** Ended sessions stay a while: the list of known addresses and the tracing of a misuse need them. */
+/**
+ * How long ended sessions are stored. Ended sessions show from which networks a user is known, and help to investigate
+ * misuse.
+ */
 const SESSIONS_KEPT = 30 * DAY
 
-const expired = (table: string): Outdated => ({
+const expired = (table: string): OutdatedRows => ({
   table,
   key: ['token_hash'],
   keptMs: 0,
   isBefore: (at) => sql`expires_at < ${at}::timestamptz`,
 })
 
-/** Those that were ended, or came to their absolute end. */
-const SESSIONS: Outdated = {
+/** Sessions that a user or administrator ended, and sessions that reached their maximum lifetime. */
+const SESSIONS: OutdatedRows = {
   table: 'sessions',
   key: ['id'],
   keptMs: SESSIONS_KEPT,
@@ -25,15 +30,15 @@ const SESSIONS: Outdated = {
     sql`(ended_at < ${at}::timestamptz or absolute_expires_at < ${at}::timestamptz)`,
 }
 
-/** Retired signing keys. Tokens that they signed expire within minutes. */
-const SIGNING_KEYS: Outdated = {
+/** Retired signing keys. Every access token that such a key signed expires within minutes. */
+const SIGNING_KEYS: OutdatedRows = {
   table: 'signing_keys',
   key: ['kid'],
   keptMs: DAY,
   isBefore: (at) => sql`retired_at < ${at}::timestamptz`,
 }
 
-export const OUTDATED: readonly Outdated[] = [
+export const OUTDATED_ACCOUNT_ROWS: readonly OutdatedRows[] = [
   expired('refresh_tokens'),
   SESSIONS,
   SIGNING_KEYS,

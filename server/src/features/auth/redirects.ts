@@ -1,4 +1,4 @@
-/** Links in mails of earlier releases open these paths. The console has the pages now. */
+/** Redirects for links in mails of earlier releases to pages that are now in the console. */
 import type { Redirects } from '../../platform/http/index.ts'
 
 export const REDIRECTS: Redirects = {

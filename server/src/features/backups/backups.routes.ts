@@ -1,4 +1,4 @@
-/** `/api/admin/backup`. */
+/** The HTTP operations under `/api/admin/backup`. */
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, FileOf, operation } from '../../platform/http/index.ts'
 import {
@@ -12,7 +12,7 @@ import {
   RestoreOrder,
   StartedBackup,
 } from './backups.schema.ts'
-import type { Backups as Service } from './backups.service.ts'
+import type { BackupsService as Service } from './backups.service.ts'
 
 const TAG = 'Backups'
 
@@ -32,7 +32,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       bodyOptional: true,
       refine: ({ body: { type, tenant_id } }, refuse) => {
         if (type === 'full' && tenant_id !== undefined)
-          refuse(['body', 'tenant_id'], 'a full backup holds all tenants; leave tenant_id out')
+          refuse(['body', 'tenant_id'], 'a full backup contains all tenants. Leave tenant_id out')
       },
       success: [200, StartedBackup],
       refusals: ['other_tenant', 'superadmin_required', 'not_found', 'backup_running'],
@@ -53,9 +53,12 @@ export function backupOperations(backups: Service): AnyOperation[] {
       refine: ({ body, faulty }, refuse) => {
         const { confirm, dry_run, type, tenant_id } = body
         if (confirm !== true && dry_run === false && !faulty.has('body.confirm'))
-          refuse(['body', 'confirm'], 'confirm must be true: rows written since will be gone')
+          refuse(
+            ['body', 'confirm'],
+            'must be true, because rows written since the backup will be lost',
+          )
         if (type === 'full' && tenant_id !== undefined)
-          refuse(['body', 'tenant_id'], 'everything is of all tenants; leave tenant_id out')
+          refuse(['body', 'tenant_id'], 'a full restore covers all tenants. Leave tenant_id out')
       },
       success: [200, StartedBackup],
       refusals: [
@@ -91,7 +94,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       method: 'GET',
       path: '/api/admin/backup/status/{job_id}',
       id: 'getBackupJob',
-      whileClosed: true,
+      duringMaintenance: true,
       summary: 'Get a backup job',
       description: 'Returns the progress and the result of a job. Available also during a restore.',
 

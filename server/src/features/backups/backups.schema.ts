@@ -1,7 +1,7 @@
-/** Backups and their jobs on the wire. */
+/** The request and response schemas of the backup API. */
 import Type, { type Static } from 'typebox'
 import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
-import { JOB_KINDS, REASONS, STATUSES } from './backups.table.ts'
+import { BACKUP_REASONS, BACKUP_STATUSES, JOB_KINDS } from './backups.table.ts'
 import { BACKUP_TYPES } from './file/format.ts'
 
 const Count = Type.Integer({ minimum: 0 })
@@ -11,8 +11,8 @@ export const Backup = Type.Object(
   {
     backup_id: Type.String({ examples: ['b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11'] }),
     type: OneOf(BACKUP_TYPES),
-    tenant_id: Nullable(Id, { description: 'null for a backup of everything' }),
-    status: OneOf(STATUSES, COMPLETED),
+    tenant_id: Nullable(Id, { description: 'Null for a full backup.' }),
+    status: OneOf(BACKUP_STATUSES, COMPLETED),
     size_bytes: Nullable(Count, { examples: [73_400_320] }),
     sha256: Nullable(
       Type.String({
@@ -22,18 +22,23 @@ export const Backup = Type.Object(
     ),
     records: Nullable(Count, { examples: [21_480] }),
     created_at: Timestamp,
-    created_by: Nullable(Id, { description: 'user; null for the schedule and the command line' }),
-    schema_version: Nullable(Count),
-    reason: OneOf(REASONS),
-    verified_at: Nullable(Timestamp, {
-      description: 'when the whole file was last proven to be readable',
+    created_by: Nullable(Id, {
+      description: 'The user who created the backup. Null for the schedule and the command line.',
     }),
-    drill_seconds: Nullable(Type.Number({ description: 'what the last drill took to restore it' })),
+    schema_version: Nullable(Count),
+    reason: OneOf(BACKUP_REASONS),
+    verified_at: Nullable(Timestamp, {
+      description: 'When the whole file was last verified by reading it.',
+    }),
+    drill_seconds: Nullable(
+      Type.Number({ description: 'Duration of the last test restore in seconds.' }),
+    ),
     locked_until: Nullable(Timestamp, {
-      description: 'until when the store lets nobody delete it; null where no lock is known',
+      description:
+        'The end of the lock in the backup store. The backup cannot be deleted before. Null without a lock.',
     }),
     rewritten_at: Nullable(Timestamp, {
-      description: 'when it was written anew without tenants that were purged',
+      description: 'When the file was rewritten to remove purged tenants.',
     }),
     error: Nullable(
       Type.String({
@@ -67,14 +72,16 @@ const RestoreOutcome = Type.Object(
       ),
     }),
     safety_backup_id: Nullable(Type.String({ examples: ['b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11'] })),
-    purged: Type.Array(Id, { description: 'tenants of the backup that were purged, and left out' }),
+    purged: Type.Array(Id, {
+      description: 'Tenants of the backup that were not restored because they were purged.',
+    }),
     purged_records: Type.Record(Type.String(), Type.Integer(), {
       description:
-        'records of the backup that were destroyed, such as purged patients, and left out: how many, by table',
+        'The number of records, by table, that were not restored because they were purged, such as purged patients.',
     }),
     deleted: Type.Array(Id, {
       description:
-        'tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back',
+        'Tenants that were created or restored after the backup and were deleted by this restore. They can be restored.',
     }),
   },
   { $id: 'RestoreOutcome' },
@@ -85,7 +92,7 @@ export const BackupJob = Type.Object(
     job_id: Type.String({ examples: ['5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11'] }),
     backup_id: Type.String({ examples: ['b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11'] }),
     kind: OneOf(JOB_KINDS),
-    status: OneOf(STATUSES, COMPLETED),
+    status: OneOf(BACKUP_STATUSES, COMPLETED),
     progress: Type.Number({ minimum: 0, maximum: 1, examples: [1] }),
     error: Nullable(Type.String()),
     result: Type.Union([RestoreOutcome, Type.Null()]),
@@ -100,7 +107,8 @@ export type BackupJob = Static<typeof BackupJob>
 export const BackupOrder = Type.Object({
   type: Type.Optional(
     OneOf(BACKUP_TYPES, {
-      description: 'full: everything, for superadmins; tenant: the own one, or that of tenant_id',
+      description:
+        '`full`: all tenants, for superadmins. `tenant`: the tenant of the caller, or the one in `tenant_id`.',
     }),
   ),
   tenant_id: Type.Optional(Id),
@@ -112,7 +120,7 @@ export const StartedBackup = Type.Object(
     job_id: Type.String({ examples: ['5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11'] }),
     backup_id: Type.String({ examples: ['b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11'] }),
     type: OneOf(BACKUP_TYPES),
-    status: OneOf(STATUSES),
+    status: OneOf(BACKUP_STATUSES),
   },
   { $id: 'StartedBackup' },
 )
@@ -121,24 +129,24 @@ export const RestoreOrder = Type.Object({
   backup_id: Type.String({ maxLength: 200 }),
   type: Type.Optional(
     OneOf(BACKUP_TYPES, {
-      description: 'tenant with a full backup puts the clinic of tenant_id back, and no other',
+      description: '`tenant` with a full backup restores only the tenant in `tenant_id`.',
     }),
   ),
   tenant_id: Type.Optional(Id),
-  confirm: Type.Optional(Type.Boolean({ description: 'true, unless dry_run is' })),
+  confirm: Type.Optional(Type.Boolean({ description: 'Must be true unless `dry_run` is true.' })),
   access: OneOf(['merged', 'backup'], {
     default: 'merged',
     description:
-      'merged: who was blocked, deleted or lowered since stays so; backup (superadmins): as it was then',
+      '`merged`: accounts that were blocked, deleted or demoted since the backup stay so. `backup` (superadmins only): restores access exactly as it was.',
   }),
   dry_run: Type.Boolean({
     default: false,
-    description: 'say what a restore would do, and touch nothing',
+    description: 'Return what a restore would change without changing anything.',
   }),
 })
 export type RestoreOrder = Static<typeof RestoreOrder>
 
-/** Any text: what is no backup's id is answered as an unknown one, paths above all. */
+/** Accepts any text, including paths. An invalid id gets the same 404 response as an unknown backup. */
 export const BackupPath = Type.Object({
   backup_id: Type.String({ maxLength: 200, description: 'The id of the backup.' }),
 })
@@ -147,6 +155,8 @@ export const JobPath = Type.Object({
 })
 export const DownloadQuery = Type.Object({
   type: Type.Optional(
-    OneOf(BACKUP_TYPES, { description: 'Answers 404 if the backup is of another type.' }),
+    OneOf(BACKUP_TYPES, {
+      description: 'The expected type. Returns 404 for a backup of another type.',
+    }),
   ),
 })

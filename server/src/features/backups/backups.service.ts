@@ -1,21 +1,22 @@
-/** Backups as people see them: asked for, listed, downloaded, deleted. */
+/** Creates, restores, lists, downloads and deletes backups. Called by the API operations. */
 
 import { randomUUID } from 'node:crypto'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, scopeOf, type TenantTx } from '../../platform/db/index.ts'
-import { actorOf, append, ordererOf, requireSession } from '../../platform/journal/index.ts'
+import { actorOf, ordererOf, requireSession } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { findTenant } from '../tenants/index.ts'
+import { appendBackupEvent } from './backups.journal.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
-import { deleteWithFile } from './delete.ts'
+import { deleteWithFile } from './delete-backup.ts'
 import type { BackupType } from './file/format.ts'
 import { fileName } from './file/names.ts'
+import { requireWhole } from './require-completed.ts'
 import { queueRestore } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
-import { requireWhole } from './whole.ts'
-import type { Reading } from './work/reading.ts'
+import type { HeldBackup } from './work/reading.ts'
 
 const STORE_RETRY_SECONDS = 60
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -24,15 +25,15 @@ export interface BackupsDeps {
   db: Scopes
   store: Store
   log: Logger
-  /** Has the work begin at once where it is done here. */
+  /** Wakes the backup worker of this process. Does nothing if this process runs no worker. */
   wake(): void
-  reading: Reading
+  reading: HeldBackup
 }
 
-export type Backups = ReturnType<typeof backupsService>
+export type BackupsService = ReturnType<typeof backupsService>
 
 export function backupsService({ db, store: files, log, wake, reading }: BackupsDeps) {
-  /** What has this id; undefined also for what is none, such as what looks like a path. */
+  /** Looks up a row by id. Returns undefined if no row has this id, or if the id is not a UUID (for example a path). */
   async function known<T>(
     caller: Admin,
     id: string,
@@ -45,7 +46,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
     return orNotFound(await known(caller, id, store.findBackup), 'backup')
   }
 
-  /** Of a whole one: looked up while it is held, as it may have been deleted since the answer began. */
+  /** Streams a backup's file. Checks first, under the read lock, that the file was not deleted or replaced. */
   async function* read(caller: Admin, { backup_id, rewritten_at }: Backup, range?: ByteRange) {
     await using _held = await reading.hold(backup_id)
     const stays = await find(caller, backup_id)
@@ -59,9 +60,9 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
 
   return {
     /**
-     * Queues one.
-     * @throws Problem 403 where the caller may not have this one, 404 for an unknown tenant, 409 while
-     * another one is made
+     * Queues the creation of a backup.
+     * @throws Problem 403 if the caller may not create this backup, 404 for an unknown tenant, 409 while another backup
+     * is being created
      */
     async create(caller: Admin, order: BackupOrder) {
       const { type, tenant_id } = subjectOf(caller, order)
@@ -85,9 +86,9 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
     },
 
     /**
-     * Queues the restore of one.
-     * @throws Problem 403 where the caller may not, 404, 409 where it is not what is asked for, or
-     * another one is being restored
+     * Queues the restore of a backup.
+     * @throws Problem 403 if the caller may not restore the backup, 404 if the backup is unknown, 409 if the backup
+     * cannot be restored as requested or another restore is running
      */
     async restore(caller: Admin, order: RestoreOrder) {
       if (order.access === 'backup' && caller.role !== 'superadmin')
@@ -105,23 +106,16 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       return orNotFound(await known(caller, id, store.findJob), 'job')
     },
 
-    /** @throws Problem 404 for one of another type, or that is not whole; 503 where its file is gone */
+    /** @throws Problem 404 for an unknown or incomplete backup or another type, 503 without its file or store */
     async download(caller: Admin, id: string, type: BackupType | undefined) {
       const backup = await find(caller, id)
       if (type !== undefined && type !== backup.type)
-        throw new Problem('not_found', { detail: `There is no such backup of type ${type}` })
+        throw new Problem('not_found', { detail: `No backup of type ${type} has this id` })
       requireWhole(backup)
       const name = fileName(id, backup.rewritten_at)
       const size = await files.size(name).catch(unlessAway)
       await forCaller(db, caller, (tx) =>
-        append(tx, actorOf(caller), {
-          action: 'backup.downloaded',
-          // Of everything is the platform's, whose webhooks are to hear of it.
-          tenant_id: backup.tenant_id ?? caller.tenant_id,
-          resource_type: 'backup',
-          resource_id: id,
-          changes: { type: backup.type },
-        }),
+        appendBackupEvent(tx, actorOf(caller), 'backup.downloaded', { ...backup, id }),
       )
       return {
         name,
@@ -130,12 +124,14 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       }
     },
 
-    /** Forgets it with its file. @throws Problem 409 while it is made, read or restored */
+    /**
+     * Deletes a backup and its file.
+     * @throws Problem 404 if the backup is unknown, 409 while a job or a reader uses it or the store has locked it
+     */
     async remove(caller: Admin, id: string): Promise<Backup> {
       const backup = await find(caller, id)
       await forCaller(db, caller, async (tx) => {
-        const told = { ...backup, id, told: backup.tenant_id ?? caller.tenant_id }
-        const state = await deleteWithFile(tx, actorOf(caller), told, { files, log })
+        const state = await deleteWithFile(tx, actorOf(caller), { ...backup, id }, { files, log })
         orNotFound(state === 'gone' ? undefined : state, 'backup')
         if (state === 'busy') throw new Problem('backup_in_use')
         if (state === 'locked') throw new Problem('backup_locked')
@@ -145,7 +141,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
   }
 }
 
-/** What the store says, for a caller. */
+/** Throws the problem that corresponds to a store error. Rethrows every other error unchanged. */
 function unlessAway(error: unknown): never {
   if (error instanceof NotStoredError) throw new Problem('backup_file_gone', { cause: error })
   if (error instanceof StoreError)
@@ -153,7 +149,7 @@ function unlessAway(error: unknown): never {
   throw error
 }
 
-/** What is backed up: everything, or one tenant. */
+/** Returns the type and the tenant of a new backup. @throws Problem 403 if the caller may not create it */
 function subjectOf(
   caller: Admin,
   { type = caller.role === 'superadmin' ? 'full' : 'tenant', tenant_id }: BackupOrder,

@@ -1,8 +1,8 @@
-/** The SQL of backups and of their jobs, as people see them. */
+/** The SQL for backups and their jobs, used by the API. */
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { Problem } from '../../lib/problems.ts'
 import { type Database, LOCKS, ofScope, type TenantTx } from '../../platform/db/index.ts'
-import type { BackupJobsTable, BackupsTable, JobKind, Reason } from './backups.table.ts'
+import type { BackupJobKind, BackupJobsTable, BackupReason, BackupsTable } from './backups.table.ts'
 import type { BackupType } from './file/format.ts'
 
 const BACKUP = [
@@ -37,8 +37,8 @@ const JOB = [
 ] as const
 
 /**
- * Why one is of no use: what was wrong with its file, or why the job failed that was to make it. A safety backup has
- * none of its own, but is made within a restore, of which there is one at a time.
+ * Selects why a backup is unusable: the fault of its file, or the error of the job that created it. A safety backup is
+ * created by a restore job, so its error is that job's. Only one restore runs at a time, so the times identify the job.
  */
 const ERROR = sql<string | null>`coalesce(fault, case when status = 'failed' then (
   select job.error from backup_jobs job
@@ -48,23 +48,23 @@ const ERROR = sql<string | null>`coalesce(fault, case when status = 'failed' the
       and backups.created_at between job.started_at and job.finished_at)
   order by job.number desc limit 1) end)`.as('error')
 
-/** What is said where another job of the kind waits or is at work: the schema has one at a time. */
-const BUSY: Record<JobKind, () => Problem> = {
+/** The problem thrown if a job of the same kind is already queued or running. The schema allows only one at a time. */
+const BUSY: Record<BackupJobKind, () => Problem> = {
   create: () => new Problem('backup_running'),
   restore: () => new Problem('restore_running'),
-  // Asked for by the command line alone.
+  // Only the command line creates jobs of this kind.
   forget: () =>
     new Problem('backup_running', {
-      detail: 'Another backup is being written anew; wait for its end',
+      detail: 'Another backup is being rewritten. Wait until that ends.',
     }),
 }
 
-/** A list of more is told by its total: retention keeps far fewer. */
+/** The maximum number of backups in a list. The total counts all backups. Retention keeps far fewer. */
 const MAX_LISTED = 1_000
 
 /**
- * What the scope may see: a tenant its own `tenant` backups, the platform all but those of deleted tenants.
- * Row-level security says the same.
+ * Limits a query to the backups that the transaction's scope may see. A tenant sees its own `tenant` backups. The
+ * platform sees all backups except those of deleted tenants. Row-level security enforces the same limits.
  */
 function seen<T extends 'backups' | 'backup_jobs', O>(
   tx: TenantTx,
@@ -103,7 +103,7 @@ export function findJob(tx: TenantTx, id: string) {
     .executeTakeFirst()
 }
 
-/** A tenant as deletions leave it; undefined for one that is purged, or never was. */
+/** Returns when a tenant was deleted and when its purge started. Returns undefined if no such tenant row exists. */
 export function findDeletion(tx: TenantTx, tenantId: number) {
   return tx.db
     .selectFrom('tenants')
@@ -116,7 +116,7 @@ export interface NewBackup {
   id: string
   type: BackupType
   tenant_id: number | null
-  reason: Reason
+  reason: BackupReason
   created_by: number | null
 }
 
@@ -143,13 +143,13 @@ export interface NewJob {
   id: string
   backup_id: string
   tenant_id: number | null
-  kind: JobKind
-  /** Both in JSON. */
+  kind: BackupJobKind
+  /** The actor who requested the job, encoded as JSON. */
   actor: string
   options?: string
 }
 
-/** @throws Problem 409 where one of its kind waits or is at work, of the same tenant or of everything */
+/** @throws Problem 409 while a job of the same kind and scope is queued or running */
 export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
   const { numInsertedOrUpdatedRows } = await tx.db
     .insertInto('backup_jobs')
@@ -166,12 +166,12 @@ export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
   if (numInsertedOrUpdatedRows === 0n) throw BUSY[job.kind]()
 }
 
-/** The number that a backup is locked by where it is read: of two that share one, each counts as read with the other. */
+/** Returns the key of the advisory lock that readers of a backup share. Two backups may have the same key. */
 export const readLockOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16) | 0
 
 /**
- * Whether a job of the backup is queued or under way, or somebody reads it, on whatever node. Locks the backup until
- * the transaction ends, also against readers.
+ * Locks a backup for deletion until the transaction ends. Returns 'gone' if the backup no longer exists. Returns 'busy'
+ * while a job for it is queued or running, or any node is reading its file.
  */
 export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' | 'busy' | 'free'> {
   const backup = await seen(tx, tx.db.selectFrom('backups').where('id', '=', id))
@@ -190,7 +190,7 @@ export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' 
   return (await keepReadersOff(tx, id)) ? 'free' : 'busy'
 }
 
-/** Whether a restore of the backup waits, or is at work. */
+/** Returns true while a restore of the backup is queued or running. */
 export async function isBeingRestored(tx: TenantTx, id: string): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
@@ -203,7 +203,7 @@ export async function isBeingRestored(tx: TenantTx, id: string): Promise<boolean
   return job !== undefined
 }
 
-/** Keeps readers off the backup until the transaction ends. Returns false where somebody reads it. */
+/** Blocks new readers of the backup until the transaction ends. Returns false if a reader holds the lock already. */
 export async function keepReadersOff(tx: TenantTx, id: string): Promise<boolean> {
   const { rows } = await sql<{ is_unread: boolean }>`
     select pg_try_advisory_xact_lock(${LOCKS.longReads}, ${readLockOf(id)}) as is_unread
@@ -215,5 +215,5 @@ export async function deleteBackup(tx: TenantTx, id: string): Promise<void> {
   await tx.db.deleteFrom('backups').where('id', '=', id).execute()
 }
 
-export type Backup = Omit<BackupsTable, 'id'> & { backup_id: string }
-export type BackupJob = BackupJobsTable
+export type BackupRow = Omit<BackupsTable, 'id'> & { backup_id: string }
+export type BackupJobRow = BackupJobsTable

@@ -1,25 +1,25 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 import type { Actor } from '../../platform/journal/index.ts'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
 import type { BackupType } from './file/format.ts'
 import type { RestoreResult } from './restore-in-place/outcome.ts'
 
-export const STATUSES = ['queued', 'running', 'completed', 'failed'] as const
-export type Status = (typeof STATUSES)[number]
+export const BACKUP_STATUSES = ['queued', 'running', 'completed', 'failed'] as const
+export type BackupStatus = (typeof BACKUP_STATUSES)[number]
 
 export const JOB_KINDS = ['create', 'restore', 'forget'] as const
-export type JobKind = (typeof JOB_KINDS)[number]
+export type BackupJobKind = (typeof JOB_KINDS)[number]
 
-/** Why a backup was made. */
-export const REASONS = ['request', 'schedule', 'safety'] as const
-export type Reason = (typeof REASONS)[number]
+/** The reasons why a backup was created. */
+export const BACKUP_REASONS = ['request', 'schedule', 'safety'] as const
+export type BackupReason = (typeof BACKUP_REASONS)[number]
 
 export interface BackupsTable {
   id: string
   type: BackupType
   tenant_id: number | null
-  reason: Reason
-  status: Generated<Status>
+  reason: BackupReason
+  status: Generated<BackupStatus>
   size_bytes: number | null
   sha256: string | null
   records: number | null
@@ -28,9 +28,9 @@ export interface BackupsTable {
   created_by: number | null
   verified_at: string | null
   drill_seconds: number | null
-  /** When the file was last read again, whatever came of it. */
+  /** When the last verification of the file ended, whether it succeeded or failed. */
   checked_at: string | null
-  /** What was wrong with it then. */
+  /** The fault that the last verification found; null if it found none. */
   fault: string | null
   locked_until: string | null
   rewritten_at: string | null
@@ -49,8 +49,8 @@ export interface BackupJobsTable {
   number: Generated<number>
   backup_id: string
   tenant_id: number | null
-  kind: JobKind
-  status: Generated<Status>
+  kind: BackupJobKind
+  status: Generated<BackupStatus>
   progress: Generated<number>
   error: string | null
   options: JSONColumnType<object>

@@ -1,33 +1,39 @@
-/** Backups, put together. */
+/** Assembles the backups feature. */
 import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
-import { differingSafeguards } from '../../platform/db/fixes/index.ts'
 import type { Conflicts, DatabaseAddress } from '../../platform/db/index.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
+import type { RestoreColumns, RestoreSteps } from '../../platform/feature/restore-columns.ts'
+import {
+  isBackedUp,
+  type PurgedRecords,
+  type RestoreRules,
+} from '../../platform/feature/restore-rule.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
-import type { RestoreColumns, RestoreSteps } from '../../platform/restore-columns.ts'
-import { isBackedUp, type PurgedRecords, type RestoreRules } from '../../platform/restore-rule.ts'
+import { differingSafeguards } from '../../platform/schema/repairs/index.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
-import { type BackupCommands, backupCommands } from './commands/commands.ts'
-import { schedulesDrills } from './drill/planned.ts'
-import { proveDatabase, proveSeals } from './drill/seals.ts'
-import { clearThrownAway } from './drill/throw-away.ts'
+import { schedulesDrills } from './drill/scheduled-drill.ts'
+import { clearThrownAway } from './drill/temporary-server.ts'
+import { proveDatabase, proveSeals } from './drill/verify-sealed.ts'
 import { startErasing } from './erase/erase.ts'
 import { openKeeper } from './file/identity.ts'
-import { checksBackups } from './fixes/check.ts'
 import { backupFixes } from './fixes/fixes.ts'
+import { watchBackups } from './health.ts'
+import { type BackupCommands, backupCommands } from './operator/commands.ts'
+import { backupsAttention } from './overview.ts'
 import { deletesOutdated } from './schedule/retention.ts'
 import { schedulesBackups } from './schedule/schedule.ts'
-import { watchBackups } from './schedule/watch.ts'
 import { openStore } from './stores/open.ts'
+import { checksBackups } from './verify/verify-files.ts'
+import { openBackupLocks } from './work/locks.ts'
 import { startPresence } from './work/presence.ts'
 import { openReading } from './work/reading.ts'
-import { type BackupWorker, startWorker } from './work/worker.ts'
+import { type BackupWorker, startBackupWorker } from './work/worker.ts'
 
 type Core = Needs<
-  'db' | 'log' | 'clock' | 'jobs' | 'hold' | 'ofRootKeys' | 'sealer' | 'openConnection',
+  'db' | 'log' | 'clock' | 'jobs' | 'hold' | 'ofRootKeys' | 'sealer' | 'replica' | 'openConnection',
   | 'NODE_ENV'
   | 'DATABASE_URL'
   | 'DATA_DIR'
@@ -40,21 +46,21 @@ type Core = Needs<
   | 'BACKUP_AGE_RECIPIENT'
 >
 
-/** The declarations of the other features that backups need. */
+/** The declarations that backups need from the other features. */
 export interface BackedUp {
-  /** The restore rule of each table. */
+  /** Maps each table to its restore rule. */
   tables: RestoreRules
-  /** The restore rules of the columns of restored and merged tables. */
+  /** The restore rules for columns of tables that a restore replaces or merges. */
   columns: RestoreColumns
-  /** The steps of the features within a restore in place. */
+  /** The steps that features run during a restore in place. */
   steps: readonly RestoreSteps[]
-  /** The tables with sealed columns. */
+  /** The tables with encrypted columns. */
   sealed: readonly SealedTable[]
-  /** The values that the root key encrypts. */
+  /** The values that are encrypted directly with the root key. */
   rootSealed: readonly RootSealed[]
-  /** Records that come back from no backup once they were destroyed. */
+  /** Tables whose individually purged records must never be restored. */
   purgedRecords: readonly PurgedRecords[]
-  /** The problem that a broken constraint is, in the words of its feature. */
+  /** Maps each database constraint to the problem that its feature throws when it is violated. */
   conflicts: Conflicts
 }
 
@@ -67,7 +73,8 @@ export async function openBackups(
   const { store, folder } = openStore(core)
   let worker: BackupWorker | undefined
   const wake = () => worker?.wake()
-  const reading = openReading(core)
+  const locks = openBackupLocks(core)
+  const reading = openReading(locks)
   const service = backupsService({ db, store, log, wake, reading })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
@@ -81,13 +88,15 @@ export async function openBackups(
   const differing = differingSafeguards(core)
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
   const work = (only?: string) =>
-    startWorker({
+    startBackupWorker({
       db,
       clock: core.clock,
       log,
       keeper,
       store,
+      locks,
       openConnection,
+      replica: core.replica,
       tables: backedUp,
       rules: tables,
       columns,
@@ -104,13 +113,14 @@ export async function openBackups(
     name: 'backups',
     operations: backupOperations(service),
     checks: { backups: watch.check },
+    attention: backupsAttention(watch.standing),
     upkeep: [watch.upkeep],
-    fixes: backupFixes({ ...core, store, keeper, cron: config.BACKUP_SCHEDULE }),
+    fixes: backupFixes({ ...core, store, keeper }),
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {
-      void canFail(clearThrownAway(dataDir, log), 'clearing what drills have left', log)
+      void canFail(clearThrownAway(dataDir, log), 'cleanup after test restores', log)
       worker = work()
-      const presence = startPresence(core)
+      const presence = startPresence(locks, core)
       let erasing: ReturnType<typeof startErasing> | undefined
       hold.whenReleased(() => {
         erasing = startErasing({ db, store, keeper, log, purgedRecords })

@@ -1,6 +1,6 @@
-/** `/api/admin/departments*` and the public list. */
+/** The `/api/admin/departments*` routes and the route of the public list. */
 import Type from 'typebox'
-import { startOf } from '../../lib/page.ts'
+import { pageStartOf } from '../../lib/page.ts'
 import { admins, anyone, auditors } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
@@ -31,7 +31,7 @@ export function departmentOperations(departments: Departments): AnyOperation[] {
       access: auditors,
       query: DepartmentQuery,
       list: true,
-      refine: (given, refuse) => startOf(departmentList, given, refuse),
+      refine: (given, refuse) => pageStartOf(departmentList, given, refuse),
       success: [200, DepartmentPage],
       refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => departments.list(caller, query, refined),

@@ -1,4 +1,4 @@
-/** Departments on the wire. */
+/** Request and response schemas for departments. */
 import Type, { type Static } from 'typebox'
 import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
@@ -22,7 +22,7 @@ export const Department = Type.Object(
 )
 export type Department = Static<typeof Department>
 
-/** A department's own columns, without what an answer looks up among the users. */
+/** The columns of a department's row. Excludes the fields of a response that come from the users. */
 export type DepartmentRow = Omit<Department, 'head_doctor_name' | 'members'>
 
 export const DepartmentPage = pageOf(Department)

@@ -1,9 +1,10 @@
-/** The rules of departments. Each command is one transaction and one journal entry. */
+/** The business rules of departments. Each command runs in one transaction and writes one journal entry. */
+
+import { recent } from '../../lib/brief-cache.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import type { Cursor } from '../../lib/cursor.ts'
 import { type Page, toPage } from '../../lib/page.ts'
 import { invalidValue, orNotFound, Problem, type Refuse } from '../../lib/problems.ts'
-import { recent } from '../../lib/recent.ts'
 import {
   type Admin,
   type Auditor,
@@ -39,10 +40,16 @@ import {
 } from './departments.schema.ts'
 import * as store from './departments.store.ts'
 
-/** Whether a user may head a department; handed in, as users know departments and not the reverse. */
+/**
+ * Returns whether a user may be the head of a department. Passed in, because the users feature imports the departments
+ * feature.
+ */
 export type MayHead = (tx: TenantTx, tenantId: number, userId: number) => Promise<boolean>
 
-/** What a command on a department refers to, which may be yet to be made. */
+/**
+ * The fields of a command on a department that must be checked against other data. For a new department, `dept_id` is
+ * absent.
+ */
 export interface DepartmentReferences {
   dept_id?: number
   tenant_id?: number
@@ -50,12 +57,12 @@ export interface DepartmentReferences {
 }
 
 export interface Departments {
-  /** Refuses a head who is no active doctor of the department's tenant. */
+  /** Calls `refuse` for a head who is not an active doctor of the department's tenant. */
   checkReferences(caller: Admin, input: DepartmentReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
-  /** @throws Problem 404 */
+  /** Returns a department. @throws Problem 404 if the caller cannot see it */
   get(caller: Auditor, id: number): Promise<Department>
-  /** The departments of an active tenant, for the registration form. @throws Problem 404 */
+  /** Lists the departments of an active tenant for the registration form. @throws Problem 404 for an unknown tenant */
   listPublic(subdomain: string): Promise<PublicDepartment[]>
   create(caller: Admin, department: NewDepartment): Promise<Department>
   update(caller: Admin, id: number, change: DepartmentChange): Promise<Department>
@@ -72,7 +79,7 @@ export interface DepartmentsDeps {
   requireSignedIn: RequireSignedIn
 }
 
-/** Anyone may ask for a public list, so the database is asked for it once in a while. */
+/** How long a public list is cached. The list needs a cache, because anyone can request it. */
 const PUBLIC_FOR = 5 * SECOND
 const MAX_PUBLIC = 1_000
 
@@ -84,7 +91,10 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
     if (kind === null || kind === 'tenant' || kind === 'department') publicLists.forget()
   })
 
-  /** Undefined where there is no tenant of the subdomain that is public. */
+  /**
+   * Lists the departments of a tenant. Returns undefined if the tenant is unknown, inactive or hidden from the public
+   * list.
+   */
   async function findPublic(subdomain: string): Promise<PublicDepartment[] | undefined> {
     const tenant = await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain }), 'read')
     if (!tenant?.is_active || tenant.is_platform || tenant.settings.listed === false)
@@ -94,10 +104,10 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
   const HEAD = ['body', 'head_doctor_id']
 
-  /** What is wrong with the head of a department; undefined when nothing is. */
+  /** Returns an error message if the user may not be the head of the department; undefined if the user may. */
   async function headIssue(tx: TenantTx, tenantId: number, id?: number | null) {
     if (!id || (await mayHead(tx, tenantId, id))) return undefined
-    return 'this is no active doctor of the tenant'
+    return 'must be an active doctor of the tenant'
   }
 
   async function requireHead(tx: TenantTx, tenantId: number, id?: number | null): Promise<void> {
@@ -105,7 +115,10 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
     if (issue) throw invalidValue(HEAD, issue)
   }
 
-  /** Locks a department, and looks again at what the lock may have waited for: who calls, and its tenant. */
+  /**
+   * Locks a department. Then checks the session and the tenant again, because they may have ended while it waited for
+   * the lock.
+   */
   async function locked(tx: TenantTx, caller: Admin, id: number): Promise<DepartmentRow> {
     const [found] = await Promise.all([store.lockDepartment(tx, id), requireSignedIn(tx, caller)])
     const department = orNotFound(found, 'department')
@@ -119,13 +132,13 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
   return {
     checkReferences: (caller, { dept_id, tenant_id, head_doctor_id }, refuse) =>
-      // It writes nothing, but `mayHead` locks the doctor.
+      // Not a read-only transaction, because `mayHead` locks the doctor's row.
       forCaller(db, caller, async (tx) => {
         const tenantId =
           dept_id === undefined
             ? (tenant_id ?? caller.tenant_id)
             : (await store.findDepartment(tx, dept_id))?.tenant_id
-        // Nothing is said of a tenant that is not there, or is not the caller's.
+        // Checks nothing for an unknown or another tenant, so that the response reveals nothing about it.
         if (tenantId && (await findTenant(tx, tenantId)))
           refuse(HEAD, await headIssue(tx, tenantId, head_doctor_id))
       }),
@@ -143,7 +156,9 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
       const name = subdomain.toLowerCase()
       const departments = await publicLists.get(name, () => findPublic(name))
       if (!departments)
-        throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
+        throw new Problem('not_found', {
+          detail: 'No tenant has this subdomain. Check the subdomain.',
+        })
       return departments
     },
 
@@ -187,7 +202,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
       forCaller(db, caller, async (tx) => {
         const { tenant_id } = await locked(tx, caller, id)
         const department = orNotFound(await store.deleteDepartment(tx, id), 'department')
-        // Its patients are in none now, by the foreign key.
+        // Notifies the caches, because the foreign key has removed the department from its patients.
         tx.invalidate(`department:${id}`, `patients:${tenant_id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),

@@ -1,10 +1,11 @@
-/** The departments' SQL. */
+/** SQL queries for departments. */
 import { sql } from 'kysely'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { nameKey } from '../../lib/fold.ts'
-import type { Asked, Found } from '../../lib/page.ts'
+import type { Found, PageRequest } from '../../lib/page.ts'
 import {
   containsName,
+  countRows,
   ofScope,
   purgerOf,
   readPage,
@@ -22,7 +23,7 @@ import './departments.table.ts'
 
 const COLUMNS = ['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'] as const
 
-/** The columns of an answer. The users are read only for the departments that the answer shows. */
+/** The columns of a response. The subqueries on users run only for the departments that the response contains. */
 const SHOWN = [
   ...COLUMNS,
   sql<string | null>`(select u.full_name from users u
@@ -41,7 +42,7 @@ const listed = (scope: Scoped) => visible(scope).select(SHOWN)
 
 export function listDepartments(
   tx: TenantTx,
-  asked: Asked<DepartmentQuery>,
+  asked: PageRequest<DepartmentQuery>,
 ): Promise<Found<Department>> {
   const { search } = asked.query
   return readPage(tx, asked, listed, {
@@ -53,10 +54,10 @@ export function listDepartments(
   })
 }
 
-/** The public list is a bare array without pages, and ends here. */
+/** The maximum length of the public list, which is returned without pagination. */
 const MAX_LISTED = 1_000
 
-/** The departments of one tenant, for the public list. */
+/** Lists the departments of one tenant for the public list. */
 export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]> {
   return visible(tx)
     .select(['id', 'name'])
@@ -66,7 +67,7 @@ export function listPublicDepartments(tx: TenantTx): Promise<PublicDepartment[]>
     .execute()
 }
 
-/** Returns a department as an answer shows it. */
+/** Returns a department with all fields of a response. */
 export function showDepartment(tx: TenantTx, id: number): Promise<Department | undefined> {
   return listed(tx).where('id', '=', id).executeTakeFirst()
 }
@@ -75,13 +76,19 @@ export function findDepartment(tx: TenantTx, id: number): Promise<DepartmentRow 
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/** As `findDepartment`, and keeps others from changing it until the transaction ends; sent at once. */
+/**
+ * Finds a department like `findDepartment`, and locks the row until the transaction ends. Sends the query without
+ * waiting for earlier queries.
+ */
 export async function lockDepartment(tx: TenantTx, id: number): Promise<DepartmentRow | undefined> {
   const department = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
   return (await tx.sendFor<DepartmentRow>(department.compile()).rows)[0]
 }
 
-/** A new name has to be one of its own in the tenant, also of a department that was a double. */
+/**
+ * Returns the columns derived from a new name. A new name must be unique in the tenant, even if the old name was a
+ * duplicate.
+ */
 const keysOf = (name: string) => ({ name_key: nameKey(name), is_folded: true, is_double: false })
 
 export function insertDepartment(
@@ -95,8 +102,11 @@ export function insertDepartment(
     .executeTakeFirstOrThrow()
 }
 
-/** Stores the folded names of departments. One that folds like another of its tenant stays, marked as a double. */
-export async function saveNameKeys(
+/**
+ * Stores the folded names of departments. Marks a department as a duplicate if its folded name equals that of another
+ * department of the tenant.
+ */
+export async function saveDepartmentNameKeys(
   tx: TenantTx,
   rows: readonly { id: number; tenant_id: number; key: string }[],
 ): Promise<void> {
@@ -107,7 +117,7 @@ export async function saveNameKeys(
       where d.id = ${id}`.execute(tx.db)
 }
 
-/** Returns it as it is now; undefined where its tenant has just been deleted. */
+/** Updates a department and returns the new row. Returns undefined if the department's tenant has just been deleted. */
 export function updateDepartment(
   tx: TenantTx,
   id: number,
@@ -122,7 +132,7 @@ export function updateDepartment(
     .executeTakeFirst()
 }
 
-/** Leaves the departments of the user's tenant that they head without a head. Returns them, in the order of their ids. */
+/** Removes a user as head from all departments of the user's tenant. Returns these departments, ordered by id. */
 export async function clearHeads(
   tx: TenantTx,
   { id, tenant_id }: { id: number; tenant_id: number },
@@ -139,9 +149,9 @@ export async function clearHeads(
 }
 
 /**
- * Deletes the department; its users and patients stay, without one. Each patient is written anew with it, in every
- * index, which takes 50 to 100 µs: within the usual limits of a statement, the server's and the driver's, a
- * department of 300,000 could never go. Returns what it deleted; undefined where its tenant has just been.
+ * Deletes a department and returns it; undefined if the department's tenant has just been deleted. Its users and
+ * patients remain, without a department. Updating each patient in all indexes takes 50 to 100 µs, so the usual time
+ * limits would be too short for a department of 300,000 patients.
  */
 export async function deleteDepartment(
   tx: TenantTx,
@@ -154,5 +164,13 @@ export async function deleteDepartment(
   return (await tx.sendFor<DepartmentRow>({ ...statement, waitMs }).rows)[0]
 }
 
-/** Destroys departments of a deleted tenant. */
+/** Counts the departments, exactly up to the limit for exact totals. */
+export async function countDepartments(
+  tx: TenantTx,
+): Promise<{ total: number; is_estimate: boolean }> {
+  const { total, estimated } = await countRows(tx, visible(tx).select('id'))
+  return { total, is_estimate: estimated }
+}
+
+/** Deletes the departments of a purged tenant. */
 export const purgeDepartments = purgerOf('departments')

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
-import type { RestoreColumns } from '../../platform/restore-columns.ts'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 export interface DepartmentsTable {
   id: Generated<number>
@@ -8,10 +8,15 @@ export interface DepartmentsTable {
   name: string
   head_doctor_id: number | null
   created_at: Generated<string>
-  /** The folded name and the name (`nameKey`), and whether this release's fold has made it. */
+  /**
+   * The folded name, followed by the original name (`nameKey`). `is_folded` is true if this release's folding rules
+   * apply.
+   */
   name_key: string
   is_folded: Generated<boolean>
-  /** True for an older department whose name folds to that of another one of its tenant. */
+  /**
+   * True for a department from an earlier release whose folded name equals that of another department of the tenant.
+   */
   is_double: Generated<boolean>
 }
 

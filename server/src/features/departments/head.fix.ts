@@ -1,13 +1,16 @@
-/** The fault of a department whose head may no longer be it: they were blocked, or given another role. */
+/** The self-healing check for departments whose head is not eligible, for example after a block or a change of role. */
 import type { TenantTx } from '../../platform/db/index.ts'
-import type { Finding, Fix } from '../../platform/fix.ts'
+import type { Finding, Fix } from '../../platform/feature/fix.ts'
+import { idIn } from '../../platform/feature/subject.ts'
 import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
-import { idIn } from '../../platform/subject.ts'
 import type { DepartmentRow } from './departments.schema.ts'
 import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
 
-/** A head of another tenant reads like one that does not exist: its role and state are not the department's to see. */
+/**
+ * A department whose head is not eligible. `role` and `is_active` are null if the head does not exist or belongs to
+ * another tenant, whose data must stay hidden.
+ */
 interface Unfit {
   department_id: number
   tenant_id: number
@@ -17,13 +20,15 @@ interface Unfit {
   is_own: boolean
 }
 
-/** Finds what it is about; handed in, as users know departments and not the reverse. */
+/**
+ * Finds departments whose head is not eligible. Passed in, because the users feature imports the departments feature.
+ */
 export type FindUnfitHeads = (
   tx: TenantTx,
   which: { after: number; limit: number } | { ids: readonly number[] },
 ) => Promise<{ unfit: Unfit[]; looked_at: number; last: number | null }>
 
-/** Departments in one look: each head is a row of users somewhere else. */
+/** The number of departments per check. For each of them, the check also reads the head's row in `users`. */
 const SLICE = 1000
 
 const subjectOf = (id: number) => `department ${id}`
@@ -31,12 +36,12 @@ const idOf = (finding: Finding) => Number(idIn(finding))
 
 export const departmentHeadFix = (mayHead: MayHead, findUnfitHeads: FindUnfitHeads): Fix => ({
   key: 'departments.head',
-  title: 'A department is headed by somebody who may not be its head',
+  title: 'A department has a head who is not eligible',
   description:
-    'The head of a department was blocked, deleted or given another role after being chosen, or is of another tenant. The department names somebody who is not there for it.',
+    'The head of the department was blocked, deleted or given another role after the choice, or belongs to another tenant.',
   severity: 'low',
   automatic: false,
-  plan: 'Leaves the department without a head, for its admin to choose another.',
+  plan: 'Removes the head doctor from the department. An admin can then choose another one.',
   runbook: 'before-confirming.md',
 
   async detect(tx, from) {

@@ -1,5 +1,5 @@
-/** What other features and the composition root may use of departments. */
+/** Public exports of the departments feature for other features and the composition root. */
 
 export { findDepartment, insertDepartment } from './departments.store.ts'
 export { openDepartments } from './departments.ts'
-export { leaveHeadless } from './headless.ts'
+export { leaveHeadless } from './head-leaves.ts'

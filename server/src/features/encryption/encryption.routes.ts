@@ -1,4 +1,4 @@
-/** `/api/admin/encryption`. */
+/** The HTTP operations under `/api/admin/encryption`. */
 import { superadmins } from '../../platform/access/index.ts'
 import { parseKey } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'

@@ -1,4 +1,4 @@
-/** Rotations on the wire. */
+/** The request and response schemas of the key rotation API. */
 import Type, { type Static } from 'typebox'
 import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 
@@ -8,7 +8,7 @@ export const KeyOrder = Type.Object({
   new_key: Type.Optional(
     Type.String({
       maxLength: 100,
-      description: 'the new key-encryption key, 32 bytes in base64 or hex; made where left out',
+      description: 'The new key-encryption key, 32 bytes in base64 or hex. Generated if left out.',
     }),
   ),
 })
@@ -20,13 +20,13 @@ export const Rotation = Type.Object(
     status: OneOf(['idle', 'running', 'completed', 'failed'], { examples: ['running'] }),
     key_id: Nullable(Count, {
       examples: [2],
-      description: 'the key-encryption key that it has brought',
+      description: 'The new key-encryption key of this rotation.',
     }),
     records_total: { ...Count, examples: [21480] },
     records_done: { ...Count, examples: [9100] },
     records_failed: Count,
     reason: Nullable(Type.String(), {
-      description: 'why it has failed',
+      description: 'Why the rotation failed.',
     }),
     started_at: Nullable(Timestamp),
     finished_at: Nullable(Timestamp),
@@ -40,13 +40,15 @@ export const RotationStatus = Type.Object(
     ...Rotation.properties,
     waits_for: Nullable(
       Type.Object({
-        pid: Type.Integer({ description: 'of its connection, as in pg_stat_activity' }),
-        application: Type.String({ description: 'as whoever connected has named it' }),
+        pid: Type.Integer({
+          description: 'The process id of the connection, as in pg_stat_activity.',
+        }),
+        application: Type.String({ description: 'The application name of the connection.' }),
         since: Timestamp,
       }),
       {
         description:
-          'all is sealed anew, and this transaction began before every node knew the new keys: until it is over the old ones stay',
+          'All data is re-encrypted, but this transaction is older than the new keys. The old keys are kept until it ends.',
       },
     ),
   },

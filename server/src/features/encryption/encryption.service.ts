@@ -1,18 +1,18 @@
-/** Begins rotations, and tells how far they are. */
+/** Starts key rotations and reports their progress. */
 import { Problem } from '../../lib/problems.ts'
 import type { Caller } from '../../platform/access/index.ts'
 import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
-import { findPlatformTenant } from '../tenants/index.ts'
+import { eventTenantId } from '../tenants/index.ts'
 import type { Rotation, RotationStatus } from './encryption.schema.ts'
+import { areLeft } from './re-encryption.store.ts'
 import * as store from './rotations.store.ts'
-import { areLeft } from './sweep.store.ts'
 
 export interface Encryption {
   /**
-   * Begins a rotation, or goes on with the last where it has failed and no other key is given.
-   * @throws Problem 409 while one runs, and for a key in use
+   * Starts a key rotation. Without a key, resumes the latest rotation if it failed.
+   * @throws Problem 409 if a rotation is running or the key is already in use
    */
   rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
   status(): Promise<RotationStatus>
@@ -50,7 +50,7 @@ export function encryptionService(deps: {
     return store.insertRotation(tx, key_id, total)
   }
 
-  /** The transaction that the rotation waits for, once there is nothing else to do. */
+  /** Returns the transaction that the rotation waits for; null if there is none, or data remains to be re-encrypted. */
   async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
     const running = await store.seenRunning(tx)
     const tables = sealed.map(({ table }) => table)
@@ -61,7 +61,7 @@ export function encryptionService(deps: {
   return {
     rotate: (caller, key) =>
       db.acrossTenants(async (tx) => {
-        // Of two at once the second waits here, and sees the first.
+        // If two calls run concurrently, the second waits here and then sees the rotation that the first one started.
         await store.lockRotations(tx)
         const rotation = await begin(tx, key)
         await note(tx, actorOf(caller), 'started', rotation)
@@ -75,7 +75,7 @@ export function encryptionService(deps: {
   }
 }
 
-/** Writes the journal's entry of a rotation. It is the platform's, whose webhooks are to hear of it. */
+/** Records the start or end of a rotation in the journal. */
 export async function note(
   tx: TenantTx,
   actor: Actor,
@@ -89,7 +89,7 @@ export async function note(
   }
   await append(tx, actor, {
     action: `encryption.rotation_${what}`,
-    tenant_id: (await findPlatformTenant(tx))?.id ?? null,
+    tenant_id: await eventTenantId(tx),
     resource_type: 'encryption',
     resource_id: rotation_id,
     changes: { key_id, ...counts[what] },

@@ -1,15 +1,16 @@
-/** The rotation of keys, put together. */
+/** Assembles the key rotation feature. */
 import type { Needs } from '../../core.ts'
 import { keyRotation, type SealedTable } from '../../platform/crypto/index.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { encryptionOperations } from './encryption.routes.ts'
 import { encryptionService } from './encryption.service.ts'
 import { encryptionFixes } from './fixes.ts'
-import { startSweep } from './sweep.ts'
+import { ENCRYPTION_ATTENTION } from './overview.ts'
+import { startSweep } from './re-encryption.ts'
 
 type Core = Needs<'db' | 'log' | 'sealer' | 'keyRing' | 'changes'>
 
-/** @param sealed all that data keys seal, of all features */
+/** @param sealed the tables of all features whose columns are encrypted with data keys */
 export function openEncryption(core: Core, sealed: readonly SealedTable[]): Feature {
   const deps = { ...core, keys: keyRotation(core.sealer), sealed }
   return {
@@ -17,7 +18,8 @@ export function openEncryption(core: Core, sealed: readonly SealedTable[]): Feat
     operations: encryptionOperations(encryptionService(deps)),
     conflicts: { encryption_rotations__one_at_a_time: 'rotation_running' },
     tables: { encryption_rotations: 'never touched', destroyed_keys: 'never touched' },
+    attention: ENCRYPTION_ATTENTION,
     fixes: encryptionFixes(deps),
-    background: () => startSweep(deps),
+    background: () => startSweep({ ...deps, db: deps.db.withPatience() }),
   }
 }

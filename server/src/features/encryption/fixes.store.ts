@@ -1,10 +1,7 @@
-/** The SQL that finds rotations which got stuck, and keys that none has ended. */
+/** The SQL that finds a stopped key rotation. */
 import { sql } from 'kysely'
 import type { SealedTable } from '../../platform/crypto/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
-
-/** Counted up to so many: more make no difference to anybody. */
-const MOST = 10_000
 
 export interface StoppedRotation {
   rotation_id: string
@@ -15,7 +12,7 @@ export interface StoppedRotation {
   since: string
 }
 
-/** The latest rotation, where it has failed, or has sealed nothing for so many minutes. */
+/** Returns the latest rotation if it failed, or if it is running and has made no progress for this many minutes. */
 export async function findStopped(
   tx: TenantTx,
   minutes: number,
@@ -32,38 +29,13 @@ export async function findStopped(
   return rows[0]
 }
 
-/** Data keys and key-encryption keys that seal and wrap no more, and since when the oldest does not. */
-export async function countRetired(tx: TenantTx): Promise<{ keys: number; since: string | null }> {
-  const { rows } = await sql<{ keys: number; since: string | null }>`
-    select count(*) as keys, min(retired_at) as since from (
-      select retired_at from data_keys where retired_at is not null
-      union all
-      select retired_at from key_encryption_keys where retired_at is not null) retired`.execute(
-    tx.db,
-  )
-  return rows[0] ?? { keys: 0, since: null }
-}
-
-/** The tables with rows of retired keys, each with how many, up to 10,000. */
-export async function countLeft(
-  tx: TenantTx,
-  sealed: readonly SealedTable[],
-): Promise<{ table: string; records: number }[]> {
-  const found: { table: string; records: number }[] = []
+/** Returns true if any record is still encrypted with a retired key. */
+export async function isAnyLeft(tx: TenantTx, sealed: readonly SealedTable[]): Promise<boolean> {
   for (const { table } of sealed) {
-    const { rows } = await sql<{ records: number }>`
-      select count(*) as records from (
-        select from data_keys k join ${sql.table(table)} t on t.data_key_id = k.id
-        where k.retired_at is not null limit ${MOST}) few`.execute(tx.db)
-    const records = rows[0]?.records ?? 0
-    if (records > 0) found.push({ table, records })
+    const { rows } = await sql`
+      select from data_keys k join ${sql.table(table)} t on t.data_key_id = k.id
+      where k.retired_at is not null limit 1`.execute(tx.db)
+    if (rows.length > 0) return true
   }
-  return found
-}
-
-export async function currentKek(tx: TenantTx): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    select id from key_encryption_keys where retired_at is null`.execute(tx.db)
-  if (!rows[0]) throw new Error('there is no key-encryption key')
-  return rows[0].id
+  return false
 }

@@ -1,3 +1,3 @@
-/** What the composition root uses of the rotation of keys. */
+/** Exports the key rotation feature to the composition root. */
 export { openEncryption } from './encryption.ts'
 export { verifySealed } from './verify.ts'

@@ -1,4 +1,4 @@
-/** The SQL of rotations. */
+/** The SQL for key rotations. */
 import { type RawBuilder, sql } from 'kysely'
 import type { SealedTable } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
@@ -9,7 +9,7 @@ const COLUMNS = sql`id::text as rotation_id, status, key_id, records_total, reco
 
 async function one(tx: TenantTx, query: RawBuilder<Rotation>): Promise<Rotation> {
   const { rows } = await query.execute(tx.db)
-  if (!rows[0]) throw new Error('there is no such rotation')
+  if (!rows[0]) throw new Error('no such rotation')
   return rows[0]
 }
 
@@ -29,7 +29,7 @@ export function insertRotation(tx: TenantTx, keyId: number, total: number): Prom
   )
 }
 
-/** Has a failed rotation go on. */
+/** Resumes a rotation that failed or stopped. Resets its failures and its end. */
 export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
   return one(
     tx,
@@ -40,7 +40,7 @@ export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
   )
 }
 
-/** Nobody waits for it but the commit. */
+/** Adds to the number of re-encrypted records. Does not wait for the statement; the commit does. */
 export function addDone(tx: TenantTx, id: string, done: number): void {
   tx.send(
     sql`update encryption_rotations
@@ -51,7 +51,7 @@ export function addDone(tx: TenantTx, id: string, done: number): void {
   )
 }
 
-export function finish(
+export function finishRotation(
   tx: TenantTx,
   id: string | null,
   end: { status: 'completed' | 'failed'; failed: number; reason: string | null },
@@ -66,7 +66,7 @@ export function finish(
   )
 }
 
-/** Rows of all tables, whoever's and whether deleted or not. */
+/** Counts all rows of the encrypted tables, of every tenant and including deleted rows. */
 export async function countSealed(tx: TenantTx, sealed: readonly SealedTable[]): Promise<number> {
   let total = 0
   for (const { table } of sealed) {
@@ -77,22 +77,22 @@ export async function countSealed(tx: TenantTx, sealed: readonly SealedTable[]):
   return total
 }
 
-/** A rotation that runs. */
+/** A running rotation, and when its keys were seen. */
 export interface Running {
   rotation_id: string
-  /** When its keys were first seen committed, since it was last asked for. */
+  /** When a node first saw the new keys as committed, after the rotation was last started or resumed. */
   seen_at: string
 }
 
-/** The rotation that runs, if one does: whoever sees it first says so. */
-export async function findRunning(tx: TenantTx): Promise<Running | undefined> {
+/** Returns the running rotation, if any. The first call for a rotation also records the current time as `seen_at`. */
+export async function findRunningRotation(tx: TenantTx): Promise<Running | undefined> {
   const { rows } = await sql<Running>`
     update encryption_rotations set seen_at = coalesce(seen_at, now())
     where status = 'running' returning id::text as rotation_id, seen_at`.execute(tx.db)
   return rows[0]
 }
 
-/** As `findRunning`, where somebody has seen it. */
+/** Returns the running rotation. Returns undefined if there is none, or `seen_at` is not recorded yet. */
 export async function seenRunning(tx: TenantTx): Promise<Running | undefined> {
   const { rows } = await sql<Running>`
     select id::text as rotation_id, seen_at from encryption_rotations
@@ -100,24 +100,24 @@ export async function seenRunning(tx: TenantTx): Promise<Running | undefined> {
   return rows[0]
 }
 
-/** A transaction that is open. */
+/** An open database transaction. */
 export interface OpenTransaction {
   pid: number
   application: string
   since: string
 }
 
-/** Whether there may be writers who know the old keys alone, how many, and the one who began first. */
+/** Describes the transactions that may know only the old keys: whether any exist, how many, and the oldest one. */
 export interface Earlier {
   are: boolean
-  /** Never more than before, once no other can come. */
+  /** The number of these transactions. It can only decrease when all nodes know the new keys. */
   count: number
   oldest: OpenTransaction | null
 }
 
 /**
- * The transactions that began before every node had heard of the new keys, which is within a second after
- * they were committed: they may still write by the old ones alone.
+ * Returns the transactions that began before every node knew the new keys, which takes up to a second after the commit.
+ * These transactions may still write with the old keys.
  */
 export async function earlierWriters(tx: TenantTx, { seen_at }: Running): Promise<Earlier> {
   const { rows } = await sql<

@@ -1,31 +1,31 @@
-/** The SQL that reads all that data keys seal, whoever's it is and whether it is deleted or not. */
+/** The SQL that reads all data encrypted with data keys, for all tenants and including deleted rows. */
 import { sql } from 'kysely'
 import type { SealedTable, WrappedKey } from '../../platform/crypto/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
-import type { Position } from './sweep.store.ts'
+import type { Position } from './re-encryption.store.ts'
 
-/** A data key with whose it is. */
+/** A data key, with the id of the tenant that owns it. */
 export interface OwnedKey extends WrappedKey {
   tenant_id: number
 }
 
-/** A data key whose key-encryption key may be missing. */
+/** A data key. Its key-encryption key may be missing from the database. */
 export type FoundKey = Omit<OwnedKey, 'wrapped_kek'> & { wrapped_kek: Buffer | null }
 
 export interface WholeRow extends Record<string, unknown> {
   $id: string | number
-  /** What places call it by. */
+  /** The id of the row, which is bound to the encrypted values. */
   $row: string | number
   $tenant: number
-  /** The data key that it names, read at the same instant. */
+  /** The id of the data key that the row uses; null if the key is missing. Read in the same statement as the row. */
   $key: number | null
   $wrapped: Buffer
   $kek: number
-  /** Null where the key-encryption key is missing. */
+  /** The wrapped key-encryption key; null if it is missing. */
   $wrapped_kek: Buffer | null
 }
 
-/** The next rows in the order of their ids; those of no tenant are the platform tenant's. */
+/** Returns the rows after `after`, ordered by id. Rows without a tenant count as rows of the platform tenant. */
 export async function nextRows(
   tx: TenantTx,
   { table, id, row = id.column, columns }: SealedTable,
@@ -47,8 +47,8 @@ export async function nextRows(
   return rows
 }
 
-/** All data keys, in the order of their ids. */
-export async function listDataKeys(tx: TenantTx): Promise<FoundKey[]> {
+/** Returns all data keys, ordered by id. */
+export async function listFoundKeys(tx: TenantTx): Promise<FoundKey[]> {
   const { rows } = await sql<FoundKey>`
     select k.id, k.tenant_id, k.wrapped_key, k.key_encryption_key_id as kek_id, kek.wrapped_key as wrapped_kek
     from data_keys k left join key_encryption_keys kek on kek.id = k.key_encryption_key_id

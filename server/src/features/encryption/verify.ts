@@ -1,7 +1,8 @@
-/** Opens everything that is sealed, beside a running service, to find what does not open. */
+/** Verifies while the service runs that all encrypted data can be decrypted. */
 import {
   type DataKey,
   openStoredKey,
+  orUnreadable,
   placeIn,
   type RootSealed,
   type SealedTable,
@@ -11,7 +12,7 @@ import {
   verifyRootSealed,
 } from '../../platform/crypto/index.ts'
 import type { Scopes } from '../../platform/db/index.ts'
-import type { Position } from './sweep.store.ts'
+import type { Position } from './re-encryption.store.ts'
 import * as store from './verify.store.ts'
 
 const BATCH = 500
@@ -19,16 +20,16 @@ const BATCH = 500
 export interface VerifyDeps {
   db: Scopes
   sealer: Sealer
-  /** All that data keys seal. */
+  /** The tables whose columns are encrypted with data keys. */
   sealed: readonly SealedTable[]
-  /** All that the root key seals. */
+  /** The tables whose values are encrypted directly with the root key. */
   rootSealed: readonly RootSealed[]
 }
 
-/** Told of the rows of a table that have been looked at. */
+/** Receives the number of rows of a table that have been verified so far. */
 export type OnRows = (table: string, rows: number) => void
 
-/** Yields what came of each table; a key that does not open stops it nowhere. */
+/** Verifies all tables and yields the result of each. Continues after a key that cannot be decrypted. */
 export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGenerator<Verified> {
   for (const sealed of deps.rootSealed)
     yield verifyRootSealed(deps.db, deps.sealer, sealed, (rows) => onRows(sealed.table, rows))
@@ -37,7 +38,7 @@ export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGene
 }
 
 async function verifyDataKeys({ db, sealer }: VerifyDeps): Promise<Verified> {
-  const keys = await db.acrossTenants(store.listDataKeys, 'read')
+  const keys = await db.acrossTenants(store.listFoundKeys, 'read')
   const unreadable = keys.flatMap(({ wrapped_kek, ...key }) => {
     if (wrapped_kek === null)
       return [`data key ${key.id} of tenant ${key.tenant_id}: ${withoutKek(key.kek_id)}`]
@@ -79,9 +80,9 @@ async function verifyTable(
 interface Found {
   rows: number
   values: number
-  /** Names each value that does not open by a key that does. */
+  /** The error messages of values that cannot be decrypted, although their data key can. */
   faults: readonly string[]
-  /** How many values there are by each key that does not open. */
+  /** The number of affected values, for each data key that cannot be decrypted. */
   byKey: ReadonlyMap<string, number>
 }
 
@@ -91,11 +92,14 @@ function told(table: string, { rows, values, faults, byKey }: Found): Verified {
   return { table, rows, values, failed, unreadable: [...faults, ...lost] }
 }
 
-/** The data key of a row, or which one it is where that does not open; each is opened once. */
+/**
+ * Returns a function that decrypts the data key of a row, once for each key. For a key that cannot be decrypted, it
+ * returns a description.
+ */
 function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
   const keys = new Map<number | null, DataKey | string>()
   return ({ $key, $tenant, $wrapped, $kek, $wrapped_kek }) => {
-    if ($key === null) return `a data key of tenant ${$tenant} that is gone`
+    if ($key === null) return `a missing data key of tenant ${$tenant}`
     if ($wrapped_kek === null) return `data key ${$key} of tenant ${$tenant}: ${withoutKek($kek)}`
     const known = keys.get($key)
     if (known) return known
@@ -103,7 +107,7 @@ function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
     const opened = openKey(sealer, { ...stored, tenant_id: $tenant })
     const key =
       opened instanceof UnreadableError
-        ? `data key ${$key} of tenant ${$tenant}, which does not open`
+        ? `data key ${$key} of tenant ${$tenant}, which cannot be decrypted`
         : opened
     keys.set($key, key)
     return key
@@ -127,13 +131,4 @@ function faultsOf(
     const opened = orUnreadable(() => sealing.open(row[column] as Buffer, place, row.$tenant))
     return opened instanceof UnreadableError ? [opened.message] : []
   })
-}
-
-function orUnreadable<T>(open: () => T): T | UnreadableError {
-  try {
-    return open()
-  } catch (error) {
-    if (error instanceof UnreadableError) return error
-    throw error
-  }
 }

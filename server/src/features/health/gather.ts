@@ -1,10 +1,10 @@
-/** Puts together what the features say of themselves, each name once. */
-import type { Feature } from '../../platform/feature.ts'
+/** Merges the parts that the features report into one object, and rejects duplicate names. */
+import type { Feature } from '../../platform/feature/feature.ts'
 
 type Parts<T> = (feature: Feature) => Readonly<Record<string, T>> | undefined
 
-/** @throws Error for a name that two features say */
-export function gather<T>(
+/** Merges the parts of all features by name. @throws Error if two features report the same name */
+export function gatherInTime<T>(
   what: string,
   features: readonly Feature[],
   partsOf: Parts<T>,
@@ -12,22 +12,26 @@ export function gather<T>(
   const gathered: Record<string, T> = {}
   for (const feature of features)
     for (const [name, value] of Object.entries(partsOf(feature) ?? {})) {
-      if (name in gathered) throw new Error(`${feature.name}: the ${what} ${name} is told twice`)
+      if (name in gathered)
+        throw new Error(`${feature.name}: the ${what} ${name} is reported twice`)
       gathered[name] = value
     }
   return gathered
 }
 
-/** As `gather`, of a closed list. @throws Error also for a name that is missing, or not on the list */
+/**
+ * Merges the parts like `gatherInTime`, and checks them against a list of names.
+ * @throws Error if a name is duplicate, missing or not on the list
+ */
 export function gatherAll<T, Name extends string>(
   what: string,
   features: readonly Feature[],
   partsOf: Parts<T>,
   list: Readonly<Record<Name, unknown>>,
 ): Record<Name, T> {
-  const gathered = gather(what, features, partsOf)
+  const gathered = gatherInTime(what, features, partsOf)
   for (const name of Object.keys(list))
-    if (!(name in gathered)) throw new Error(`no feature tells the ${what} ${name}`)
+    if (!(name in gathered)) throw new Error(`no feature reports the ${what} ${name}`)
   for (const name of Object.keys(gathered))
     if (!(name in list)) throw new Error(`the ${what} ${name} is not on the list`)
   return gathered as Record<Name, T>

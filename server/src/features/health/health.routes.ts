@@ -1,4 +1,4 @@
-/** `/api/admin/health`, what the service offers, and the probes for whoever keeps it running. */
+/** Routes for the health report (`/api/admin/health`), the capabilities, and the liveness and readiness probes. */
 import { admins, anyone } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { AdminHealth, Alive, Capabilities, Ready } from './health.schema.ts'
@@ -14,7 +14,7 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       id: 'getCapabilities',
       summary: 'Get what the service offers',
       description:
-        'Returns which optional functions this service is configured for, so that a client can hide the others.',
+        'Returns the optional features that this service is configured for, so that a client can hide the others.',
 
       tag: 'Sign-in',
       access: anyone,
@@ -38,7 +38,7 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       method: 'GET',
       path: '/healthz',
       id: 'getAlive',
-      whileClosed: true,
+      duringMaintenance: true,
       summary: 'Check liveness',
       description: 'Returns 200 as long as the process can respond. Does not use the database.',
 
@@ -51,7 +51,7 @@ export function healthOperations(health: Health, capabilities: () => Capabilitie
       method: 'GET',
       path: '/readyz',
       id: 'getReady',
-      whileClosed: true,
+      duringMaintenance: true,
       summary: 'Check readiness',
       description:
         'Returns 200 if the service accepts requests and reaches its database, otherwise 503.',

@@ -1,10 +1,34 @@
-/** The service's state on the wire. */
+/** Response schemas for health and capabilities. */
 import Type, { type Static } from 'typebox'
-import { OneOf } from '../../lib/shapes.ts'
+import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 
-const State = OneOf(['ok', 'degraded', 'down'])
+export const StateSchema = OneOf(['ok', 'degraded', 'down'])
 
-/** What is counted, each by a feature. */
+export const Component = Type.Object(
+  {
+    name: Type.String({ examples: ['backups'] }),
+    state: StateSchema,
+    reason: Nullable(
+      Type.String({
+        description: 'Why it is not `ok`.',
+        examples: ['The newest verified backup is older than two intervals of BACKUP_SCHEDULE.'],
+      }),
+    ),
+    since: Nullable(Timestamp, {
+      description: 'Since when the component has been in this state, if known.',
+    }),
+    runbook: Nullable(
+      Type.String({
+        description: 'The runbook for this problem, a page in `docs/runbooks`.',
+        examples: ['backups.md'],
+      }),
+    ),
+  },
+  { $id: 'HealthComponent' },
+)
+export type Component = Static<typeof Component>
+
+/** The counts in the health report. Exactly one feature provides each count. */
 export const COUNTS = {
   tenants_count: Type.Integer({ examples: [3] }),
   users_count: Type.Integer({ examples: [128] }),
@@ -13,8 +37,8 @@ export const COUNTS = {
 
 export const AdminHealth = Type.Object(
   {
-    status: State,
-    tenant_mode: Type.Boolean({ description: 'true when there may be several tenants' }),
+    status: StateSchema,
+    tenant_mode: Type.Boolean({ description: 'True if the service can have several tenants.' }),
     encryption_enabled: Type.Boolean({ examples: [true] }),
     ...COUNTS,
     version: Type.String({ examples: ['1.0.0'] }),
@@ -24,13 +48,18 @@ export const AdminHealth = Type.Object(
       embedded: Type.Boolean(),
       latency_ms: Type.Number({ examples: [0.4] }),
     }),
-    checks: Type.Record(Type.String(), State, { description: 'the state of each component' }),
+    checks: Type.Record(Type.String(), StateSchema, {
+      description: 'The state of each component.',
+    }),
+    components: Type.Array(Component, {
+      description: 'The components, with the reason, the time and the runbook of each problem.',
+    }),
   },
   { $id: 'AdminHealth' },
 )
 export type AdminHealth = Static<typeof AdminHealth>
 
-/** What people can use, each as a feature says. */
+/** The optional capabilities of the service. Exactly one feature reports each capability. */
 export const Capabilities = Type.Object(
   {
     password_reset_available: Type.Boolean({ examples: [true] }),
@@ -39,8 +68,8 @@ export const Capabilities = Type.Object(
     messenger_bot_enabled: Type.Boolean(),
     registration_available: Type.Boolean({ examples: [true] }),
     totp_available: Type.Boolean({ examples: [true] }),
-    tenant_mode: Type.Boolean({ description: 'true when there may be several tenants' }),
-    demo_mode: Type.Boolean({ description: 'true when a demo tenant is kept' }),
+    tenant_mode: Type.Boolean({ description: 'True if the service can have several tenants.' }),
+    demo_mode: Type.Boolean({ description: 'True if the service provides a demo tenant.' }),
   },
   { $id: 'Capabilities' },
 )

@@ -1,9 +1,14 @@
-/** How the service is: alive, ready to answer, and in detail for its administrators. */
+/** Reports whether the service is ready, and gives administrators a detailed health report. */
 import { Problem } from '../../lib/problems.ts'
 import type { Admin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
-import type { Count, State } from '../../platform/feature.ts'
-import type { AdminHealth, COUNTS } from './health.schema.ts'
+import type {
+  CountRows,
+  ComponentHealth as Found,
+  HealthCheck,
+  State,
+} from '../../platform/feature/feature.ts'
+import type { AdminHealth, COUNTS, Component } from './health.schema.ts'
 import { serverVersion } from './health.store.ts'
 
 export interface HealthDeps {
@@ -11,20 +16,25 @@ export interface HealthDeps {
   version: string
   embedded: boolean
   multiTenant: boolean
-  /** The components beside the database, by name. */
-  checks: Readonly<Record<string, () => State>>
-  counts: Readonly<Record<keyof typeof COUNTS, Count>>
-  /** Whether the service is up and not on its way down. */
+  /** The health checks of all components except the database, by name. */
+  checks: Readonly<Record<string, HealthCheck>>
+  counts: Readonly<Record<keyof typeof COUNTS, CountRows>>
+  /** True from the end of startup until shutdown begins. */
   isServing: () => boolean
 }
 
 export interface Health {
-  /** @throws Problem 503 when the database cannot be used or the service is stopping */
+  /**
+   * Checks that the service can handle requests.
+   * @throws Problem 503 if the database is unavailable or read-only, or if the service is shutting down
+   */
   ready(): Promise<void>
   report(caller: Admin): Promise<AdminHealth>
+  /** Returns the state of every component as known to this node, without querying the database. */
+  glance(): { status: State; components: Component[] }
 }
 
-/** A database that takes this long for nothing is not well. */
+/** The ping duration in milliseconds above which the database counts as slow. */
 const SLOW_MS = 250
 
 export function healthService(deps: HealthDeps): Health {
@@ -32,11 +42,12 @@ export function healthService(deps: HealthDeps): Health {
   return {
     async ready() {
       if (!deps.isServing()) throw new Problem('stopping', { retryAfter: 5 })
-      await db.ping()
+      const { isReadOnly } = await db.ping()
+      if (isReadOnly) throw new Problem('database_away', { retryAfter: 2 })
     },
 
     async report(caller) {
-      const latency = await db.ping()
+      const { latencyMs, isReadOnly } = await db.ping()
       const counts = await forCaller(
         db,
         caller,
@@ -49,25 +60,56 @@ export function healthService(deps: HealthDeps): Health {
         'read',
       )
       const { engine, ...counted } = counts
-      const checks: Record<string, State> = {
-        database: latency > SLOW_MS || !db.canWrite() ? 'degraded' : 'ok',
-      }
-      for (const [name, check] of Object.entries(deps.checks)) checks[name] = check()
+      const components = componentsOf(deps, { isSlow: latencyMs > SLOW_MS, isReadOnly })
       return {
-        status: worst(Object.values(checks)),
+        status: worst(components),
         tenant_mode: deps.multiTenant,
-        // Without a root key there is no service (decisions §8).
+        // Always true, because the service does not start without a root key (decisions §8).
         encryption_enabled: true,
         ...counted,
         version: deps.version,
         uptime_seconds: Math.floor(process.uptime()),
-        database: { engine, embedded: deps.embedded, latency_ms: Math.round(latency * 100) / 100 },
-        checks,
+        database: {
+          engine,
+          embedded: deps.embedded,
+          latency_ms: Math.round(latencyMs * 100) / 100,
+        },
+        checks: Object.fromEntries(components.map(({ name, state }) => [name, state])),
+        components,
       }
+    },
+
+    glance() {
+      const components = componentsOf(deps, { isSlow: false, isReadOnly: false })
+      return { status: worst(components), components }
     },
   }
 }
 
-function worst(states: State[]): State {
+interface DatabaseState {
+  isSlow: boolean
+  isReadOnly: boolean
+}
+
+function componentsOf({ db, checks }: HealthDeps, { isSlow, isReadOnly }: DatabaseState) {
+  const database: HealthCheck = () => {
+    if (isReadOnly || !db.canWrite())
+      return {
+        state: 'degraded',
+        reason: 'The database is read-only.',
+        runbook: 'service-unavailable.md',
+      }
+    return isSlow ? { state: 'degraded', reason: 'The database responds slowly.' } : 'ok'
+  }
+  return Object.entries({ database, ...checks }).map(([name, check]): Component => {
+    const found = check()
+    const { state, reason, since, runbook }: Found =
+      typeof found === 'string' ? { state: found } : found
+    return { name, state, reason: reason ?? null, since: since ?? null, runbook: runbook ?? null }
+  })
+}
+
+function worst(components: readonly Component[]): State {
+  const states = components.map(({ state }) => state)
   return states.includes('down') ? 'down' : states.includes('degraded') ? 'degraded' : 'ok'
 }

@@ -1,8 +1,8 @@
-/** The health report's SQL. */
+/** The SQL query for the health report. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 
-/** The server's own version, such as `18.4`. */
+/** Returns the version of PostgreSQL, for example `18.4`. */
 export async function serverVersion(tx: TenantTx): Promise<string> {
   const { rows } = await sql<{ version: string }>`
     select split_part(current_setting('server_version'), ' ', 1) as version`.execute(tx.db)

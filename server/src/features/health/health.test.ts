@@ -1,7 +1,7 @@
-/** What the service offers is what its features say: each name once, none missing, none made up. */
+/** Tests that the features together report every listed name exactly once, and no unlisted name. */
 import { describe, expect, test } from 'vitest'
 import type { Core } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { Capabilities, COUNTS } from './health.schema.ts'
 import { openHealth } from './index.ts'
 
@@ -17,37 +17,37 @@ function opened(...features: Omit<Feature, 'name'>[]): Feature {
   )
 }
 
-describe('the service does not start', () => {
-  test.each(NAMES)('when no feature tells of %s', (missing) => {
+describe('startup', () => {
+  test.each(NAMES)('fails when no feature reports %s', (missing) => {
     const others = every(NAMES.filter((name) => name !== missing))
     expect(() => opened({ counts, capabilities: others })).toThrow(
-      `no feature tells the capability ${missing}`,
+      `no feature reports the capability ${missing}`,
     )
   })
 
-  test('when a feature tells of what is not on the list', () => {
+  test('fails when a feature reports an unlisted capability', () => {
     expect(() => opened({ counts, capabilities: every([...NAMES, 'flying']) })).toThrow(/flying/)
   })
 
-  test('when two tell of the same', () => {
+  test('fails when two features report the same capability', () => {
     const [name = ''] = NAMES
     expect(() =>
       opened({ counts, capabilities: every(NAMES) }, { capabilities: every([name]) }),
-    ).toThrow(`feature 1: the capability ${name} is told twice`)
+    ).toThrow(`feature 1: the capability ${name} is reported twice`)
   })
 
-  test('when nobody counts what the report promises', () => {
+  test('fails when no feature provides a listed count', () => {
     const { patients_count: _, ...others } = counts
     expect(() => opened({ counts: others, capabilities: every(NAMES) })).toThrow(/patients_count/)
   })
 
-  test('when two check under one name, one of them the core', () => {
+  test('fails when a feature and the core use the same check name', () => {
     const checks = { changes: () => 'ok' as const }
     expect(() => opened({ counts, capabilities: every(NAMES), checks })).toThrow(/changes/)
   })
 })
 
-test('what several features say is one answer', async () => {
+test('merges the capabilities of several features', async () => {
   const capabilities = NAMES.map((name, index) => ({ capabilities: { [name]: index % 2 === 0 } }))
   const { operations = [] } = opened({ counts }, ...capabilities)
   const asked = operations.find(({ id }) => id === 'getCapabilities')

@@ -1,16 +1,22 @@
-/** Health, put together from what the other features say of themselves. */
+/** Assembles the health feature from the parts that the other features report. */
 import type { Needs } from '../../core.ts'
-import type { Capability, Feature } from '../../platform/feature.ts'
-import { gather, gatherAll } from './gather.ts'
+import type { Capability, Feature } from '../../platform/feature/feature.ts'
+import { gatherAll, gatherInTime } from './gather.ts'
 import { healthOperations } from './health.routes.ts'
 import { Capabilities, COUNTS } from './health.schema.ts'
 import { healthService } from './health.service.ts'
+import { overviewOperations } from './overview/overview.routes.ts'
+import { overviewSchema } from './overview/overview.schema.ts'
+import { overviewService } from './overview/overview.service.ts'
 
-type Core = Needs<'db' | 'version' | 'checks', 'DATABASE_URL' | 'TENANT_MODE'>
+type Core = Needs<'db' | 'version' | 'checks' | 'clock' | 'log', 'DATABASE_URL' | 'TENANT_MODE'>
 
-/** @throws Error when the features leave out what the schemas promise, or two say the same */
+/**
+ * Assembles the health feature.
+ * @throws Error if a name that the schemas require is missing, or if two features report the same name
+ */
 export function openHealth(
-  { db, version, checks, config }: Core,
+  { db, version, checks, clock, log, config }: Core,
   features: readonly Feature[],
 ): Feature {
   const state = { isServing: true }
@@ -19,7 +25,7 @@ export function openHealth(
     version,
     embedded: config.DATABASE_URL === undefined,
     multiTenant: config.TENANT_MODE === 'multi',
-    checks: gather('check', [{ name: 'core', checks }, ...features], (one) => one.checks),
+    checks: gatherInTime('check', [{ name: 'core', checks }, ...features], (one) => one.checks),
     counts: gatherAll('count', features, (one) => one.counts, COUNTS),
     isServing: () => state.isServing,
   })
@@ -29,9 +35,15 @@ export function openHealth(
     (one) => one.capabilities,
     Capabilities.properties,
   )
+  const attention = gatherInTime('part of the overview', features, (one) => one.attention)
+  const counts = gatherInTime('figure', features, (one) => one.figures)
+  const overview = overviewService({ db, clock, log, attention, counts, health: service.glance })
   return {
     name: 'health',
-    operations: healthOperations(service, () => statesOf(capabilities)),
+    operations: [
+      ...healthOperations(service, () => statesOf(capabilities)),
+      ...overviewOperations(overview, overviewSchema(attention, counts)),
+    ],
     stopping() {
       state.isServing = false
     },

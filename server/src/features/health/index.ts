@@ -1,2 +1,2 @@
-/** What the composition root uses of health. */
+/** Public exports of the health feature for the composition root. */
 export { openHealth } from './health.ts'

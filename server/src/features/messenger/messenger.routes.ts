@@ -1,4 +1,4 @@
-/** `/api/messenger/*`, always the caller's own chat; and what the provider sends by itself. */
+/** The operations under `/api/messenger`, which always concern the caller's own chat, and the provider's webhook. */
 import Type from 'typebox'
 import type { Refuse } from '../../lib/problems.ts'
 import { anyone, type Caller, signedIn } from '../../platform/access/index.ts'
@@ -19,7 +19,7 @@ const UPDATE_EXAMPLE = {
     from: { id: 57, is_bot: false, first_name: 'Nora', username: 'nora_n' },
   },
 }
-/** An update with the longest text there is takes about 20 KiB. */
+/** The size limit of an update. An update with the longest possible text takes about 20 KiB. */
 const UPDATE_LIMIT = 128 * 1024
 
 export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[] {
@@ -85,7 +85,7 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
       records: ['messenger.unlinked'],
       tag,
       access: anyone,
-      headers: { [SECRET_HEADER]: 'proves that the messenger sends it' },
+      headers: { [SECRET_HEADER]: 'The secret that authenticates the messenger.' },
       body: RawBody,
       refusesInput: true,
       example: { body: UPDATE_EXAMPLE },
@@ -100,11 +100,11 @@ export function messengerOperations(linking: Linking, hook: Hook): AnyOperation[
   ]
 }
 
-/** Returns the code in its one spelling; nothing where it is refused. */
+/** Returns the code in its canonical form, or an empty string after it was rejected. */
 function refineCode(typed: string | undefined, refuse: Refuse): string {
   const code = typed === undefined ? '' : readCode(typed)
   if (code === undefined)
-    refuse(['body', 'code'], 'a code has eight letters and digits, such as ABCD-2345')
+    refuse(['body', 'code'], 'a code must have eight letters and digits, such as ABCD-2345')
   return code ?? ''
 }
 
@@ -116,5 +116,8 @@ function refineEvents(
   const known = availableTo(role)
   for (const [index, event] of (events ?? []).entries())
     if (!known.includes(event))
-      refuse(['body', 'events', String(index)], `you may subscribe to ${known.join(', ')}`)
+      refuse(
+        ['body', 'events', String(index)],
+        `unknown event. The events you can subscribe to are ${known.join(', ')}`,
+      )
 }

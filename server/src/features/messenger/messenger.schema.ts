@@ -1,4 +1,4 @@
-/** The messenger on the wire. */
+/** The API schemas of the messenger. */
 import Type, { type Static } from 'typebox'
 import { Nullable, Timestamp } from '../../lib/shapes.ts'
 import { MAX_TYPED } from './linking/codes.ts'
@@ -7,10 +7,14 @@ const Names = Type.Array(Type.String({ examples: ['auth.login'] }))
 
 export const MessengerStatus = Type.Object(
   {
-    enabled: Type.Boolean({ examples: [true], description: 'whether the service has a bot' }),
+    enabled: Type.Boolean({
+      examples: [true],
+      description: 'Whether the messenger is configured.',
+    }),
     linked: Type.Boolean({ examples: [true] }),
     username: Nullable(Type.String({ examples: ['nora_n'] }), {
-      description: "the chat's; null where it has none, or does not open",
+      description:
+        'The user name of the chat. Null if the chat has none or if it cannot be decrypted.',
     }),
     linked_at: Nullable(Timestamp),
     events: Names,
@@ -26,13 +30,14 @@ export const LinkOrder = Type.Object({
     minLength: 1,
     maxLength: MAX_TYPED,
     description:
-      'the eight characters that the chat was given; case, spaces and hyphens are nothing',
+      'The eight characters that the bot sent to the chat. Case, spaces and hyphens are ignored.',
   }),
 })
 
 export const Subscription = Type.Object({
   events: Type.Array(Type.String({ maxLength: 100 }), {
     maxItems: 100,
-    description: 'events, groups of them such as user.*, or * for all; none for silence',
+    description:
+      'Events, groups of events such as `user.*`, or `*` for all. An empty list turns notifications off.',
   }),
 })

@@ -1,9 +1,9 @@
 import type { Generated } from 'kysely'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 /**
- * `deaf`: it sends, but updates do not come the way that is configured. `away`: the provider has not
- * answered for long.
+ * The state of the bot. `deaf`: the bot can send, but updates do not arrive in the configured way. `away`: the provider
+ * has not responded for a minute.
  */
 export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused' | 'away'
 
@@ -105,9 +105,9 @@ declare module '../../platform/db/database.ts' {
 
 declare module '../../platform/db/topics.ts' {
   interface Topics {
-    /** Something waits for a chat. */
+    /** Notifies the bot that a message waits for a chat. */
     messenger_due: 'messenger-due'
-    /** The bot is another one, or does otherwise than before. */
+    /** Notifies processes that the bot or its state has changed. */
     messenger_bot: 'messenger-bot'
   }
 }

@@ -1,37 +1,36 @@
-/** The messenger, put together: linking, what chats say, and the one process of all that is the bot. */
+/** Assembles the messenger feature: linking of chats, updates from chats, and the bot, which runs in one process. */
 import { randomUUID } from 'node:crypto'
 import type { Needs } from '../../core.ts'
 import type { Caller, RequireSignedIn } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
-import type { Background, Feature } from '../../platform/feature.ts'
+import type { Background, ComponentHealth, Feature } from '../../platform/feature/feature.ts'
 import { type Actor, actorOf } from '../../platform/journal/index.ts'
 import { openUpstream } from '../../platform/net/index.ts'
 import { type BotApi, openBotApi } from './bot/api.ts'
 import { startBot } from './bot/bot.ts'
 import { HOOK_PATH, hookSecret, openHook } from './bot/hook.ts'
 import { keepLease, type Tenure } from './bot/lease.ts'
-import { watchStanding } from './bot/standing.ts'
-import { updateTaker } from './bot/taking.ts'
+import { updateTaker } from './bot/take-updates.ts'
 import { updateHandler } from './bot/updates.ts'
-import { messengerFixes } from './fixes/fixes.ts'
+import { watchStanding } from './health.ts'
 import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
 import { endLinks } from './linking/restored.store.ts'
 import { unlinker } from './linking/unlink.ts'
-import { expiredFix, keepMessengerTidy } from './messenger.jobs.ts'
+import { keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
 import { MESSENGER_TABLES } from './messenger.table.ts'
 import { messageMetrics } from './metrics.ts'
-import { CONSUMER, followEvents } from './notices/queue.ts'
+import { followNoticeEvents, NOTICE_CONSUMER } from './notices/queue.ts'
 import { composer } from './sending/compose.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
+import { CHAT_UNLINKED, UNLINKED } from './text/bot-replies.ts'
 import type { ShowAmount } from './text/lines.ts'
-import { DELETED, UNLINKED } from './text/talk.ts'
 import { purgeRows } from './upkeep/upkeep.store.ts'
 
-/** Connections of the bot: requests do not wait for messages, nor these for requests. */
+/** The number of database connections of the bot, separate so that requests and messages do not wait for each other. */
 const POOL_SIZE = 4
 
 type Core = Needs<
@@ -53,31 +52,31 @@ type Core = Needs<
   'MESSENGER_BOT_TOKEN' | 'MESSENGER_API_URL' | 'MESSENGER_MODE'
 >
 
-/** What other features know, handed in: they do not know each other. */
-export interface Handed {
+/** Functions of other features, passed in because features do not import each other. */
+export interface MessengerDeps {
   showAmount: ShowAmount
   requireSignedIn: RequireSignedIn
 }
 
-/** Unlinks the chat of a user who is about to be deleted, and tells it. */
-export type UserLeaves = (
+/** Unlinks the chat of a user who is about to be deleted, and notifies the chat. */
+export type UnlinkUser = (
   tx: TenantTx,
   by: Caller,
   user: { id: number; tenant_id: number },
 ) => Promise<void>
 
-/** Unlinks the chat of an account whose owner has not linked it, and tells it. */
+/** Unlinks the chat of an account if someone other than the owner has linked it, and notifies the chat. */
 export type DisownChat = (
   tx: TenantTx,
   by: Actor,
   user: { id: number; tenant_id: number },
 ) => Promise<void>
 
-/** Registers the jobs of the messenger, so it comes before these start. */
+/** Opens the feature and registers its jobs, so this must run before the jobs start. */
 export async function openMessenger(
   core: Core,
-  handed: Handed,
-): Promise<Feature & { userLeaves: UserLeaves; disownChat: DisownChat }> {
+  handed: MessengerDeps,
+): Promise<Feature & { userLeaves: UnlinkUser; disownChat: DisownChat }> {
   const { db, deriveKey, config } = core
   const { MESSENGER_BOT_TOKEN: token, MESSENGER_API_URL: root } = config
   const chats = openChats(core)
@@ -93,9 +92,9 @@ export async function openMessenger(
   const webhook = secret === null ? null : { url: core.publicUrl + HOOK_PATH, secret }
   const onSent = messageMetrics(core.metrics.registry)
   keepMessengerTidy(core)
-  if (api) core.readers.add(CONSUMER)
+  if (api) core.readers.add(NOTICE_CONSUMER)
 
-  /** Has this process be the bot, or wait to be. */
+  /** Starts competing for the bot's lease. The process with the lease is the bot. */
   function background(known: BotApi): Background {
     const own = core.openPool(POOL_SIZE)
     const begin = (tenure: Tenure) => {
@@ -108,7 +107,7 @@ export async function openMessenger(
         stop: async () => void (await Promise.all([sender.stop(), bot.stop()])),
       }
     }
-    const follower = followEvents({ ...core, db: own })
+    const follower = followNoticeEvents({ ...core, db: own })
     const lease = keepLease({ ...core, db: own, worker: randomUUID(), begin })
     return {
       idle: () => follower.idle().then(lease.idle),
@@ -125,7 +124,7 @@ export async function openMessenger(
       openHook({ db, take, secret }),
     ),
     async userLeaves(tx, by, { id, tenant_id }) {
-      await unlink(tx, { tenant_id, user_id: id }, actorOf(by), 'deleted', DELETED)
+      await unlink(tx, { tenant_id, user_id: id }, actorOf(by), 'deleted', CHAT_UNLINKED)
     },
     async disownChat(tx, by, { id, tenant_id }) {
       await unlink(tx, { tenant_id, user_id: id }, by, 'disowned', UNLINKED)
@@ -133,13 +132,17 @@ export async function openMessenger(
     goesOut: true,
     ...(api ? { background: () => background(api) } : {}),
     capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },
-    checks: standing ? { messenger: () => (standing.isWell() ? 'ok' : 'degraded') } : {},
+    checks: standing ? { messenger: () => botHealth(standing) } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
-    fixes: [expiredFix(core.db), ...messengerFixes({ ...core, hasBot: token !== undefined })],
     async close() {
       await standing?.stop()
       await upstream?.close()
     },
   }
 }
+
+const botHealth = (standing: { isWell(): boolean }): ComponentHealth =>
+  standing.isWell()
+    ? { state: 'ok' }
+    : { state: 'degraded', reason: 'The messenger bot is not working. See the log for the cause.' }

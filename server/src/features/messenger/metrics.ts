@@ -1,12 +1,12 @@
-/** What becomes of the messenger's messages, as Prometheus counts it. */
+/** The metrics of the messenger's messages. */
 import { Counter, type Registry } from 'prom-client'
-import type { Outcome } from './sending/outcome.ts'
+import type { SendOutcome } from './sending/outcome.ts'
 
-/** Registers the series. Returns what notes a message and what became of it. */
-export function messageMetrics(registry: Registry): (outcome: Outcome['kind']) => void {
+/** Registers the metrics. Returns a function that counts a message by its outcome. */
+export function messageMetrics(registry: Registry): (outcome: SendOutcome['kind']) => void {
   const messages = new Counter({
     name: 'wardkeep_messenger_messages_total',
-    help: 'Messages to chats, by what became of them',
+    help: 'Messages to chats, by outcome',
     labelNames: ['outcome'] as const,
     registers: [registry],
   })

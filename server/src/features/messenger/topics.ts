@@ -1,6 +1,6 @@
-/** What processes notify each other of about the messenger. */
+/** The topics of notifications between processes about the messenger. */
 
-/** Something waits for a chat. */
+/** Notifies the bot that a message waits for a chat. */
 export const TOPIC_DUE = 'messenger-due'
-/** The bot is another one, or does otherwise than before. */
+/** Notifies processes that the bot or its state has changed. */
 export const TOPIC_BOT = 'messenger-bot'

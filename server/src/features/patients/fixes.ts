@@ -1,6 +1,6 @@
-/** The faults that patients can find in themselves. */
-import type { Fix } from '../../platform/fix.ts'
-import { idIn } from '../../platform/subject.ts'
+/** Self-healing checks for the patients feature. */
+import type { Fix } from '../../platform/feature/fix.ts'
+import { idIn } from '../../platform/feature/subject.ts'
 import { countHeld, forgetFaults, listFaults } from './cache/faults.store.ts'
 
 const MOST = 1_000
@@ -9,12 +9,12 @@ const CACHE: Fix = {
   key: 'patients.cache',
   title: 'Cached patients differ from the database',
   description:
-    'A node holds a patient otherwise than the database has them: a change was not heard, or rows were ' +
-    'changed without telling anybody. Who asks that node is shown what is no longer so, until the entry ' +
+    'The cached patient of a node differs from the database, because a change notification was lost or rows were ' +
+    'changed by hand. Requests to that node return outdated data until the entry ' +
     'expires.',
   severity: 'high',
   automatic: true,
-  plan: 'Has every node drop the patient from its cache; the next read asks the database.',
+  plan: 'Removes the patient from the cache of every node. The next read loads the patient from the database.',
   async detect(tx) {
     const found = await listFaults(tx, MOST)
     return {

@@ -1,6 +1,6 @@
-/** What the composition root and other features may use of patients. */
+/** Public exports of the patients feature for the composition root and other features. */
 
 export { PURGED_PATIENTS } from './patients.table.ts'
 export { openPatients } from './patients.ts'
 export { GRANTS, PATIENTS } from './sealed.ts'
-export { insertPatients, type NewDemoPatient } from './upkeep/made.ts'
+export { insertPatients, type NewDemoPatient } from './upkeep/create-demo.ts'

@@ -1,6 +1,6 @@
-/** `/api/patients*`: the records themselves. */
+/** The `/api/patients*` routes for patient records. */
 import type { Clock } from '../../lib/clock.ts'
-import { startOf } from '../../lib/page.ts'
+import { pageStartOf } from '../../lib/page.ts'
 import { clinicAdmins, clinicians, members, recordKeepers } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
@@ -14,7 +14,7 @@ import {
   PatientQuery,
   patientList,
 } from './patients.schema.ts'
-import type { Records } from './records/records.service.ts'
+import type { PatientRecords } from './records/records.service.ts'
 import { checkFields } from './records/rules.ts'
 import type { Search } from './search/search.service.ts'
 import type { BreaksGlass } from './sight/break-glass.service.ts'
@@ -23,7 +23,7 @@ const tag = 'Patients'
 
 export interface PatientServices {
   clock: Clock
-  records: Records
+  records: PatientRecords
   search: Search
   breakGlass: BreaksGlass
 }
@@ -40,13 +40,13 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
       id: 'listPatients',
       summary: 'List patients',
       description:
-        'Returns a page of the patients that the caller sees. `search` finds an exact name or identifier; prefer `POST /api/patients/search`, which keeps the term out of URLs and logs.',
+        'Returns a page of the patients that the caller can see. `search` finds an exact name or identifier; prefer `POST /api/patients/search`, which keeps the term out of URLs and logs.',
       records: ['patient.listed', 'patient.searched'],
       tag,
       access: members,
       query: PatientQuery,
       list: true,
-      refine: (given, refuse) => startOf(patientList, given, refuse),
+      refine: (given, refuse) => pageStartOf(patientList, given, refuse),
       success: [200, PatientPage],
       refusals: ['role_required'],
       handle: ({ caller, query, refined }) => search.list(caller, query, refined),
@@ -57,7 +57,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
       id: 'searchPatients',
       summary: 'Search patients',
       description:
-        'Returns the same page as `GET /api/patients` with the search term in the body. The audit log holds which patients were found, never the term.',
+        'Returns the same page as `GET /api/patients` with the search term in the body. The audit log records which patients were found, never the search term.',
       records: ['patient.listed', 'patient.searched'],
       tag,
       access: members,
@@ -65,7 +65,7 @@ function listOperations({ search }: PatientServices): AnyOperation[] {
       isRead: true,
       list: true,
       refine: ({ caller, body, faulty }, refuse) =>
-        startOf(patientList, { caller, query: body, faulty }, ([, ...field], why) =>
+        pageStartOf(patientList, { caller, query: body, faulty }, ([, ...field], why) =>
           refuse(['body', ...field], why),
         ),
       success: [200, PatientPage],
@@ -84,7 +84,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       id: 'createPatient',
       summary: 'Create a patient',
       description:
-        "Creates a patient in the caller's department unless another one is named. Every field is encrypted before it is stored. `possible_duplicates` lists visible patients with the same name and birth date.",
+        "Creates a patient in the caller's department unless the request sets another one. Every field is encrypted before it is stored. `possible_duplicates` lists visible patients with the same name and birth date.",
       records: ['patient.created'],
       tag,
       access: recordKeepers,
@@ -112,7 +112,7 @@ function recordOperations({ clock, records }: PatientServices): AnyOperation[] {
       id: 'getPatient',
       summary: 'Get a patient',
       description:
-        'Returns one patient that the caller sees. A receptionist does not receive clinical fields.',
+        'Returns one patient that the caller can see. A receptionist does not receive clinical fields.',
       records: ['patient.read'],
       tag,
       access: members,
@@ -181,7 +181,7 @@ function breakGlassOperation({ breakGlass }: PatientServices): AnyOperation {
     id: 'breakGlass',
     summary: 'Break the glass',
     description:
-      'Opens the record of a patient whom the caller does not see, for four hours, and requires a reason. The administrators of the tenant are notified by mail. Limited to 10 per hour and user.',
+      'Gives the caller access for four hours to a patient whom they cannot see otherwise (emergency access). Requires a reason. The administrators of the tenant are notified by mail. Limited to 10 per hour and user.',
     records: ['patient.break_glass'],
     tag,
     access: clinicians,

@@ -1,4 +1,4 @@
-/** Patients on the wire. */
+/** Request and response schemas for patients. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import {
@@ -18,10 +18,10 @@ import { SEXES } from './records/fields.ts'
 const MAX_IDENTIFIERS = 20
 const MAX_ALLERGIES = 100
 
-/** The sign between system and value, and the wide one, which has the same spelling. */
+/** The separator between system and value. The full-width form counts too, because normalization turns it into `|`. */
 const SEPARATORS = '|\\uff5c'
 
-/** `system|value` says which is which by the first separator, so that no system may have one. */
+/** An identifier. In the text form `system|value`, the first `|` ends the system, so a system must not contain `|`. */
 const Identifier = Type.Object({
   system: numberLine(200, SEPARATORS, {
     description: 'The issuer, without `|`.',
@@ -36,7 +36,7 @@ const Allergy = Type.String({
   examples: ['Penicillin'],
 })
 
-/** What is sealed, but for what only clinicians and admins see. */
+/** The encrypted fields of a patient, except the clinical fields. */
 const fields = {
   full_name: { ...Name, examples: ['Paula Patient'] },
   birth_date: Nullable(CalendarDate, { examples: ['1984-03-09'] }),
@@ -72,9 +72,11 @@ const place = {
   deleted_at: Nullable(Timestamp),
 }
 
-/** What the caller's role does not see of the record: absent, as null would say that there is none. */
+/** The names of fields that the caller's role may not see. Hidden fields are absent, because null means "no value". */
 const redacted = Type.Optional(
-  Type.Array(Type.String(), { description: 'the fields that your role does not see' }),
+  Type.Array(Type.String(), {
+    description: 'The fields that are hidden from the role of the caller.',
+  }),
 )
 
 export const Patient = Type.Object(
@@ -102,7 +104,9 @@ export const ListedPatient = Type.Object(
     ...clinicalFields,
     redacted,
     unreadable: Type.Optional(
-      Type.Boolean({ description: 'true where what is sealed does not open; it is left out' }),
+      Type.Boolean({
+        description: 'True if encrypted fields cannot be decrypted. They are left out.',
+      }),
     ),
   },
   { $id: 'ListedPatient' },
@@ -126,12 +130,10 @@ export const PatientQuery = Type.Object({
       maxLength: 301,
       trim: true,
       description:
-        'a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address',
+        'A full name, an identifier (`value` or `system|value`), a phone number or an e-mail address.',
     }),
   ),
-  deleted: Type.Optional(
-    Type.Boolean({ description: 'those who were deleted, in place of the others; for admins' }),
-  ),
+  deleted: Type.Optional(Type.Boolean({ description: 'True: only deleted patients. For admins.' })),
   ...patientList.query,
 })
 export type PatientQuery = Static<typeof PatientQuery>
@@ -151,7 +153,11 @@ export const PatientChange = Type.Object({
   full_name: Type.Optional(Name),
   ...chosen,
   version: Type.Optional(
-    Type.Integer({ minimum: 1, description: '409 where the record has another by now' }),
+    Type.Integer({
+      minimum: 1,
+      description:
+        'The version that was read. If the record has another version, the response is 409.',
+    }),
   ),
 })
 export type PatientChange = Static<typeof PatientChange>

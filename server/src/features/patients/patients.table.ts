@@ -1,7 +1,7 @@
-/** The tables of patients. */
+/** Types of the patients tables. */
 import type { Generated, GeneratedAlways } from 'kysely'
-import type { RestoreColumns } from '../../platform/restore-columns.ts'
-import type { PurgedRecords, RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
+import type { PurgedRecords, RestoreRules } from '../../platform/feature/restore-rule.ts'
 import type { SealedColumns } from './records/fields.ts'
 
 export interface PatientsTable extends SealedColumns {
@@ -10,16 +10,19 @@ export interface PatientsTable extends SealedColumns {
   department_id: number | null
   attending_doctor_id: number | null
   version: Generated<number>
-  /** Of all that is sealed in the row; made by the database. */
+  /**
+   * The data key that encrypts all encrypted columns of the row. The database derives this id from the encrypted
+   * values.
+   */
   data_key_id: GeneratedAlways<number>
   created_at: Generated<string>
   updated_at: Generated<string>
   deleted_at: string | null
-  /** The fold that its search tokens were made with. */
+  /** The version of the folding rules that produced the search tokens of the row. */
   fold_version: Generated<number>
 }
 
-/** What a patient is found by, under each living data key. */
+/** The search tokens of patients. Each patient has tokens under every data key that is not deleted. */
 export interface PatientTokensTable {
   tenant_id: number
   patient_id: number
@@ -29,7 +32,7 @@ export interface PatientTokensTable {
   is_living: Generated<boolean>
 }
 
-/** Who may see a patient beyond their own department, and why. */
+/** Break-glass grants, which let a user see a patient outside their department for a stated reason. */
 export interface PatientGrantsTable {
   id: Generated<number>
   tenant_id: number
@@ -43,7 +46,7 @@ export interface PatientGrantsTable {
   ended_at: string | null
 }
 
-/** What nodes hold otherwise than the database has it. */
+/** Cached patients that differ from their database rows, recorded by each node. */
 export interface PatientCacheFaultsTable {
   node: string
   tenant_id: number
@@ -56,7 +59,7 @@ export interface PatientCacheFaultsTable {
   seen_at: Generated<string>
 }
 
-/** Patients who were destroyed, and come back from no backup. */
+/** Purged patients, which must not be restored from any backup. */
 export interface PurgedPatientsTable {
   id: number
   tenant_id: number
@@ -84,7 +87,7 @@ export const PATIENT_COLUMNS = {
   },
   patient_tokens: {
     data: ['tenant_id', 'patient_id', 'kind', 'token', 'data_key_id', 'is_living'],
-    // An identifier is held by living patients only.
+    // Deleted patients do not reserve their identifiers.
     parked: { column: 'is_living', value: 'false' },
   },
 } as const satisfies RestoreColumns
@@ -107,11 +110,11 @@ declare module '../../platform/db/database.ts' {
 
 declare module '../../platform/db/topics.ts' {
   interface Topics {
-    /** One of them has changed. */
+    /** A patient has changed. */
     patient: `patient:${number}`
-    /** Any of a tenant may have changed, or any at all. */
+    /** Some or all patients may have changed, either of one tenant or of all tenants. */
     patients: 'patients' | `patients:${number}`
-    /** Caches may let go of what has expired, of one tenant or of all. */
+    /** Nodes should drop expired patients from their caches, either of one tenant or of all tenants. */
     expired_patients: 'expired_patients' | `expired_patients:${number}`
   }
 }

@@ -1,6 +1,6 @@
-/** Patients, put together. */
+/** Assembles the patients feature. */
 import type { Needs } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { accessOperations } from './accesses/accesses.routes.ts'
 import { accessesService } from './accesses/accesses.service.ts'
 import { notesReads } from './accesses/reads.ts'
@@ -13,12 +13,13 @@ import { patientOperations } from './patients.routes.ts'
 import { PATIENT_COLUMNS, PATIENT_TABLES } from './patients.table.ts'
 import { guessedIdentifiers, IDENTIFIER_CONFLICT } from './records/guessed-identifiers.ts'
 import { loaderOf } from './records/load.ts'
-import { recordsService } from './records/records.service.ts'
+import { patientRecordsService } from './records/records.service.ts'
 import { searchService } from './search/search.service.ts'
 import { breakingGlass } from './sight/break-glass.service.ts'
 import { endGrants } from './sight/restored.store.ts'
 import { openSights } from './sight/sight.ts'
 import { foldsTokens } from './upkeep/fold-tokens.ts'
+import { PATIENTS_FIGURES } from './upkeep/overview.ts'
 import { purgesDeleted } from './upkeep/purge.jobs.ts'
 import { countPatients, purgePatients } from './upkeep/upkeep.store.ts'
 
@@ -56,7 +57,7 @@ export function openPatients(core: Core): Feature {
     operations: [
       ...patientOperations({
         clock,
-        records: recordsService({
+        records: patientRecordsService({
           db,
           clock,
           keyRing,
@@ -83,6 +84,7 @@ export function openPatients(core: Core): Feature {
     columns: PATIENT_COLUMNS,
     restoring: { after: endGrants },
     counts: { patients_count: countPatients },
+    figures: PATIENTS_FIGURES,
     purgeRows: purgePatients,
   }
 }

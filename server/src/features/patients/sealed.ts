@@ -1,4 +1,4 @@
-/** What of patients is sealed with data keys, for those who replace these. */
+/** The encrypted columns of the patients tables, which a rotation of data keys must re-encrypt. */
 import type { SealedTable } from '../../platform/crypto/index.ts'
 import { SEALED_COLUMNS } from './records/fields.ts'
 import { fieldsOf } from './records/record.ts'

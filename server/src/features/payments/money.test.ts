@@ -1,21 +1,21 @@
-/** Amounts in minor units: exact or not at all. */
+/** Tests that amounts are converted exactly or rejected. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../test/support/properties.ts'
 import { currencyOf, exponentOf, minorUnits, showAmount, wholeUnits } from './money.ts'
 
-/** As ISO 4217 has them, of every number of digits that there is. */
+/** One currency for each number of decimal places in ISO 4217. */
 const CURRENCIES = { JPY: 0, EUR: 2, KWD: 3, CLF: 4 } as const
 const aCurrency = fc.constantFrom(...(Object.keys(CURRENCIES) as (keyof typeof CURRENCIES)[]))
 const anAmount = fc.maxSafeNat()
 
-/** The amount as a provider writes it: by moving the decimal mark in its digits. */
+/** Formats an amount as providers do, by inserting a decimal point into its digits. */
 function written(amount: number, digits: number): string {
   const text = String(amount).padStart(digits + 1, '0')
   return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
 }
 
-describe('a decimal', () => {
+describe('minorUnits', () => {
   test.each([
     ['100.00', 'EUR', 10_000],
     ['100.00', 'JPY', 100],
@@ -27,7 +27,7 @@ describe('a decimal', () => {
     ['0.0001', 'CLF', 1],
     ['90071992547409.91', 'EUR', Number.MAX_SAFE_INTEGER],
     ['007.10', 'EUR', 710],
-  ])('%s %s is %i', (decimal, currency, expected) => {
+  ])('converts %s %s to %i', (decimal, currency, expected) => {
     expect(minorUnits(decimal, currency)).toBe(expected)
   })
 
@@ -59,11 +59,11 @@ describe('a decimal', () => {
     [100, 'EUR'],
     [null, 'EUR'],
     [undefined, 'EUR'],
-  ])('%j %s is none that can be held', (decimal, currency) => {
+  ])('rejects %j %s', (decimal, currency) => {
     expect(minorUnits(decimal, currency)).toBeUndefined()
   })
 
-  test('is read back as the amount it was written for, whatever the currency', () => {
+  test('parses any formatted amount in any currency exactly', () => {
     fc.assert(
       fc.property(anAmount, aCurrency, (amount, currency) => {
         expect(minorUnits(written(amount, CURRENCIES[currency]), currency)).toBe(amount)
@@ -71,7 +71,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('may have any number of zeros more, and no other digit', () => {
+  test('accepts extra decimal places only if they are zero', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -89,7 +89,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('grows with what it is written for: the order is never turned around', () => {
+  test('preserves the order of amounts', () => {
     fc.assert(
       fc.property(anAmount, anAmount, aCurrency, (one, other, currency) => {
         const [a, b] = [one, other].map((amount) =>
@@ -100,7 +100,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('is either refused or an integer that JavaScript holds, whatever the text', () => {
+  test('returns a safe integer or undefined for any text', () => {
     fc.assert(
       fc.property(fc.string(), aCurrency, (text, currency) => {
         const units = minorUnits(text, currency)
@@ -110,8 +110,8 @@ describe('a decimal', () => {
   })
 })
 
-describe('a whole number of minor units', () => {
-  test('is the number, up to what can be held', () => {
+describe('wholeUnits', () => {
+  test('accepts integers up to 2^53-1', () => {
     fc.assert(fc.property(anAmount, (amount) => wholeUnits(String(amount)) === amount))
     expect(wholeUnits('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER)
   })
@@ -130,11 +130,11 @@ describe('a whole number of minor units', () => {
     '"5"',
     'null',
     ' 5',
-  ])('is not %j', (source) => {
+  ])('rejects %j', (source) => {
     expect(wholeUnits(source)).toBeUndefined()
   })
 
-  test('is not what is missing', () => {
+  test('rejects a missing value', () => {
     expect(wholeUnits(undefined)).toBeUndefined()
   })
 })
@@ -150,23 +150,23 @@ describe('a currency', () => {
     ['CLF', 4],
     ['MGA', 2],
     ['ISK', 0],
-  ])('%s has %i digits by ISO 4217, whatever Intl says', (code, digits) => {
+  ])('%s has the %i decimal places of ISO 4217, not those of Intl', (code, digits) => {
     expect(exponentOf(code)).toBe(digits)
   })
 
-  test('is known in either case', () => {
+  test('is recognized in upper and lower case', () => {
     expect(currencyOf('eur')).toBe('EUR')
     expect(currencyOf('Eur')).toBe('EUR')
   })
 
   test.each(['XXX', 'XAU', 'ABC', 'EU', 'EURO', '', ' EUR', 'EUR\n', 'ſek', 978, null, undefined])(
-    '%j is none',
+    'rejects %j',
     (code) => {
       expect(currencyOf(code)).toBeUndefined()
     },
   )
 
-  test('that is unknown has no digits to fall back to', () => {
+  test('throws for the decimal places of an unknown code', () => {
     expect(() => exponentOf('XXX')).toThrow(RangeError)
   })
 })
@@ -181,6 +181,6 @@ test.each([
   [1.5, 'EUR', undefined],
   [1, 'XXX', undefined],
   [null, null, undefined],
-])('%s minor units of %s are shown as %s', (minor, currency, shown) => {
+])('shows %s minor units of %s as %s', (minor, currency, shown) => {
   expect(showAmount(minor, currency)).toBe(shown)
 })

@@ -1,9 +1,9 @@
 /**
- * Amounts as integers in minor units, exactly. The exponents are a table of our own: `Intl` rounds some
- * currencies as people write them (IQD, HUF, COP) and has two decimals for any unknown code.
+ * Converts amounts to exact integers in minor units. Uses its own table of decimal places, because `Intl` has customary
+ * ones for some currencies (IQD, HUF, COP) and two for any unknown code.
  */
 
-/** ISO 4217, list one, by the digits behind the decimal mark; what has none in the standard is left out. */
+/** The codes of ISO 4217 list one by number of decimal places, without codes for which ISO 4217 defines no number. */
 const CODES: Record<0 | 2 | 3 | 4, string> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
   2: `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE
@@ -15,7 +15,7 @@ const CODES: Record<0 | 2 | 3 | 4, string> = {
   3: 'BHD IQD JOD KWD LYD OMR TND',
   4: 'CLF UYW',
 }
-// The last six of two digits were withdrawn since 2021: their payments may still be refunded.
+// The last six codes with two decimal places were withdrawn since 2021, but their payments may still be refunded.
 
 const EXPONENTS: ReadonlyMap<string, number> = new Map(
   Object.entries(CODES).flatMap(([exponent, codes]) =>
@@ -23,26 +23,26 @@ const EXPONENTS: ReadonlyMap<string, number> = new Map(
   ),
 )
 
-/** The most digits that are looked at: no amount that can be held has more that matter. */
+/** The maximum length of a parsed amount. No representable amount needs more digits. */
 const MAX_DIGITS = 64
 
-/** A currency's code in upper case; undefined for what is none of ISO 4217. */
+/** Returns a currency code in upper case, or undefined if it is not an ISO 4217 code. */
 export function currencyOf(code: unknown): string | undefined {
   if (typeof code !== 'string' || !/^[A-Za-z]{3}$/.test(code)) return undefined
   const upper = code.toUpperCase()
   return EXPONENTS.has(upper) ? upper : undefined
 }
 
-/** The digits behind the decimal mark. @throws RangeError for what `currencyOf` does not know */
+/** Returns the number of decimal places of a currency. @throws RangeError for a code unknown to `currencyOf` */
 export function exponentOf(currency: string): number {
   const exponent = EXPONENTS.get(currency)
-  if (exponent === undefined) throw new RangeError('no currency of ISO 4217')
+  if (exponent === undefined) throw new RangeError('not an ISO 4217 currency')
   return exponent
 }
 
 /**
- * A decimal such as `100.00` in minor units of the currency; undefined for what is no plain decimal, has
- * more digits than the currency (unless they are zeros), or is over 2^53-1. Nothing is rounded.
+ * Converts a decimal string such as `100.00` to minor units without rounding. Returns undefined if the value is not a
+ * plain decimal, exceeds 2^53-1, or has more decimal places than the currency. Extra zeros are accepted.
  */
 export function minorUnits(decimal: unknown, currency: string): number | undefined {
   if (typeof decimal !== 'string' || decimal.length > MAX_DIGITS) return undefined
@@ -54,8 +54,8 @@ export function minorUnits(decimal: unknown, currency: string): number | undefin
 }
 
 /**
- * Returns an integer of minor units from its JSON source: digits, and zeros after a point, as programs write
- * them that count in floats. Undefined for anything else.
+ * Parses an integer of minor units from its JSON source. Accepts a decimal point followed by zeros, which programs that
+ * use floats write. Returns undefined for any other text.
  */
 export function wholeUnits(source: string | undefined): number | undefined {
   if (source === undefined || source.length > MAX_DIGITS) return undefined
@@ -68,7 +68,7 @@ function held(digits: string): number | undefined {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined
 }
 
-/** Returns minor units as people write them, `100.00 EUR`; undefined for what is no amount of a currency. */
+/** Formats minor units for display, such as `100.00 EUR`. Returns undefined for an invalid amount or currency. */
 export function showAmount(minor: unknown, currency: unknown): string | undefined {
   const code = currencyOf(currency)
   if (!code || !Number.isSafeInteger(minor) || Number(minor) < 0) return undefined

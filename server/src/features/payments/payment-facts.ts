@@ -1,68 +1,79 @@
-/** What the providers say, in one form for both: of a notice, of a payment, and why something can't be used. */
+/** The common types of both providers: notices, payment facts, and the reasons why a notice is unusable. */
 
 export const PROVIDERS = ['cardnet', 'paygate'] as const
 
 export type Provider = (typeof PROVIDERS)[number]
 
-/** What a payment has come to, refunds apart. The first three are open: another may follow. */
+/**
+ * The status of a payment, regardless of refunds. `pending`, `authorized` and `failed` are open: another status may
+ * follow.
+ */
 export type SaidStatus = 'pending' | 'authorized' | 'failed' | 'canceled' | 'succeeded'
 
-/** All that a notice can change of a payment. Whatever else a body holds goes no further. */
+/** The facts about a payment that a notice can change. The rest of the notice's body is not used. */
 export interface PaymentFacts {
   provider: Provider
   provider_payment_id: string
-  /** As the provider's metadata has it; whether there is such a tenant is not known here. */
+  /** The tenant id in the provider's metadata. The tenant may not exist. */
   tenant_id: number
   status: SaidStatus
-  /** In minor units of the currency (ISO 4217), 0…2^53-1. */
+  /** The amount in minor units of the currency (ISO 4217), 0…2^53-1. */
   amount: number
-  /** In all so far, in minor units; `all` where the provider says so without a number. */
+  /** The refunded total so far, in minor units. `all` if the provider reports a full refund without an amount. */
   amount_refunded: number | 'all'
-  /** ISO 4217, upper case; one that `money.ts` knows. */
+  /** An ISO 4217 code in upper case, listed in `money.ts`. */
   currency: string
-  /** True for a payment of the provider's test mode: no money has moved. */
+  /** True for a payment in the provider's test mode, in which no money is moved. */
   test: boolean
-  /** Milliseconds since the epoch: since when this is so. It decides between open states alone. */
+  /** The time of this report, in milliseconds since the epoch. Only open statuses are ordered by it. */
   said_at: number
 }
 
-/** Why a notice was not applied, with what it means for an operator; `docs/payments.md` lists them. */
-export const REASONS = {
-  not_configured: 'the provider was not configured when it came, or is not any more',
-  invalid_signature: 'no configured secret has made its signature, by the time it came',
-  does_not_open: 'what was sent does not open: the key that sealed it is lost, or it was changed',
-  unreadable: 'the payment in it is incomplete or malformed',
-  tenant_unreadable: 'its metadata.tenant_id is no tenant number',
-  unknown_tenant: 'there is no such tenant, or it is deleted',
+/** The reasons why a notice was not applied, for operators. `docs/how-to/integrate/payments.md` lists them. */
+export const UNUSABLE_REASONS = {
+  not_configured:
+    'the provider was not configured when the notification arrived, or is no longer configured',
+  invalid_signature:
+    'the signature does not match any secret configured when the notification arrived',
+  does_not_open:
+    'the stored notification cannot be decrypted, because its key is lost or the data was altered',
+  unreadable: 'the payment in the notification is incomplete or malformed',
+  tenant_unreadable: 'metadata.tenant_id is not a tenant id',
+  unknown_tenant: 'the tenant does not exist or is deleted',
   other_tenant: 'the payment belongs to another tenant',
-  currency_unknown: 'the currency is none of ISO 4217',
-  other_currency: 'the payment is in another currency',
-  amount_unreadable: 'an amount cannot be held exactly in the currency',
-  refund_too_large: 'more would be refunded than was paid',
-  not_confirmed: "the provider's API does not say so",
-  refund_not_counted: 'its payment says no more than before, and may lag',
-  provider_away: "the provider's API did not answer, or not as it should",
-  provider_refused: "the provider's API refused the credentials",
+  currency_unknown: 'the currency is not an ISO 4217 code',
+  other_currency: 'the stored payment has another currency',
+  amount_unreadable: 'an amount has more decimal places than the currency',
+  refund_too_large: 'the refunds would exceed the payment',
+  not_confirmed: "the provider's API does not confirm the notification",
+  refund_not_counted: "the provider's API does not show the refund yet",
+  provider_away: "the provider's API did not respond, or its response was invalid",
+  provider_refused: "the provider's API rejected the credentials",
 } as const
 
-export type Reason = keyof typeof REASONS
+export type UnusableReason = keyof typeof UNUSABLE_REASONS
 
-/** What the inbox keeps of a notice in the clear, once its sender is judged. */
+/** The fields of a notice that the inbox stores unencrypted, after its sender was checked. */
 export interface Notice {
   provider: Provider
-  /** Names the event: the same for every repeat of it. */
+  /** Identifies the event. Repeats of an event have the same key. */
   event_key: string
   type: string
   provider_payment_id: string | null
 }
 
-/** What a stored notice turns out to say. */
-export type Reading =
-  /** With `isGrowth` it should move the payment: where it does not, the provider may lag. */
+/** The result of reading a stored notice. */
+export type PaymentReading =
+  /**
+   * The notice reports a payment. If `isGrowth` is true, the refunded total should increase. If it does not, the
+   * provider's API may lag.
+   */
   | { is: 'payment'; facts: PaymentFacts; isGrowth?: boolean }
-  /** About something that is no payment of ours. */
+  /** The notice does not concern a payment. */
   | { is: 'ignored' }
-  /** It will never say more by itself; the tenant where that could be read. */
-  | { is: 'failed'; reason: Reason; tenant_id?: number }
-  /** To be asked again: for a day, or for good where it is not the notice's fault. */
-  | { is: 'later'; reason: Reason; forGood: boolean }
+  /** The notice can never be applied. `tenant_id` is set if it could be read. */
+  | { is: 'failed'; reason: UnusableReason; tenant_id?: number }
+  /**
+   * The notice is retried for a day. With `forGood` it is retried indefinitely, because the notice is not the cause.
+   */
+  | { is: 'later'; reason: UnusableReason; forGood: boolean }

@@ -1,10 +1,13 @@
-/** `/webhooks/cardnet` and `/webhooks/paygate`, which the providers call, and what operators see of them. */
-import { startOf } from '../../lib/page.ts'
+/**
+ * The routes `/webhooks/cardnet` and `/webhooks/paygate`, which the providers call, and the payment routes for
+ * operators.
+ */
+import { pageStartOf } from '../../lib/page.ts'
 import { Problem } from '../../lib/problems.ts'
 import { spanOf } from '../../lib/span.ts'
 import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation, RawBody } from '../../platform/http/index.ts'
-import type { Arrivals } from './inbox/arrivals.ts'
+import type { Arrivals } from './inbox/store-arrivals.ts'
 import {
   Discard,
   Discarded,
@@ -22,11 +25,11 @@ import {
   Received,
 } from './payments.schema.ts'
 import type { PaymentProvider } from './provider.ts'
-import type { Records } from './records/records.service.ts'
+import type { PaymentRecords } from './records/records.service.ts'
 
 const tag = 'Payments'
 const MAX_NOTICE_BYTES = 256 * 1024
-/** The bound while the provider is not configured, when anybody may have sent it (decisions §6). */
+/** The body limit while the provider is not configured, because anyone may have sent the notice (decisions §6). */
 const MAX_UNPROVEN_BYTES = 16 * 1024
 
 const RECEIVED = { received: true } as const
@@ -54,7 +57,7 @@ export interface PaymentServices {
   arrivals: Pick<Arrivals, 'take'>
   cardnet: PaymentProvider
   paygate: PaymentProvider
-  records: Records
+  records: PaymentRecords
 }
 
 export function paymentOperations(services: PaymentServices): AnyOperation[] {
@@ -109,15 +112,16 @@ function receiving({ arrivals, cardnet, paygate }: PaymentServices): AnyOperatio
   ]
 }
 
-/** The notices of a configured provider have a limit of their own; those of others pass the ordinary one. */
+/** Returns the rate limit of a provider's notices: a separate limit if it is configured, otherwise the ordinary one. */
 const limitOf = ({ isConfigured }: PaymentProvider) =>
   isConfigured ? ({ limit: 'notifications' } as const) : {}
 
-/** @throws Problem 413 for a body that is too large while the provider is not configured */
+/** Returns the body. @throws Problem 413 if the body is too large for a provider that is not configured */
 function bounded({ isConfigured }: PaymentProvider, body: Buffer): Buffer {
   if (isConfigured || body.length <= MAX_UNPROVEN_BYTES) return body
   throw new Problem('body_too_large', {
-    detail: 'The provider is not configured, so the body may have 16 KiB. Configure the provider.',
+    detail:
+      'The body is larger than 16 KiB, the limit for a provider that is not configured. Configure the provider.',
   })
 }
 
@@ -136,7 +140,7 @@ function paying({ records }: PaymentServices): AnyOperation[] {
       list: true,
       refine: (given, refuse) => ({
         span: spanOf(given.query.from_date, given.query.to_date, refuse),
-        from: startOf(paymentList, given, refuse),
+        from: pageStartOf(paymentList, given, refuse),
       }),
       success: [200, PaymentPage],
       refusals: ['other_tenant'],
@@ -175,7 +179,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       list: true,
       refine: (given, refuse) => ({
         span: spanOf(given.query.from_date, given.query.to_date, refuse),
-        from: startOf(notificationList, given, refuse),
+        from: pageStartOf(notificationList, given, refuse),
       }),
       success: [200, NotificationPage],
       handle: ({ caller, query, refined }) => records.listNotifications(caller, query, refined),
@@ -199,7 +203,7 @@ function notifying({ records }: PaymentServices): AnyOperation[] {
       path: '/api/admin/payment-notifications/{notification_id}/process',
       id: 'processPaymentNotification',
       summary: 'Process a notification again',
-      description: 'Processes a notification that failed or is unverified again now.',
+      description: 'Immediately processes a failed or unverified notification again.',
       records: ['payment_notification.processed'],
       tag,
       access: admins,

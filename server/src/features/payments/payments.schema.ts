@@ -1,18 +1,19 @@
-/** Payments and their notifications on the wire. */
+/** The API schemas of payments and their notifications. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { described, Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
-import { PROVIDERS, REASONS, type Reason } from './payment-facts.ts'
+import { PROVIDERS, UNUSABLE_REASONS, type UnusableReason } from './payment-facts.ts'
 import { NOTIFICATION_STATES } from './payments.table.ts'
-import { STATUSES } from './states.ts'
+import { PAYMENT_STATUSES } from './states.ts'
 
-/** What a provider is answered, whatever has become of its notice: strangers learn nothing by it. */
+/** The response to every stored notice, whether or not it is applied, so that strangers learn nothing from it. */
 export const Received = Type.Object({ received: Type.Literal(true) }, { $id: 'Received' })
 
 const MinorUnits = Type.Integer({
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
-  description: 'in minor units: with an exponent of 2 they are hundredths',
+  description:
+    'The amount in minor units, such as cents. `currency_exponent` is the number of decimal places.',
 })
 
 const PAYMENT = {
@@ -20,16 +21,16 @@ const PAYMENT = {
   tenant_id: Id,
   provider: OneOf(PROVIDERS),
   provider_payment_id: Type.String({ examples: ['pay_4f2b'] }),
-  status: OneOf(STATUSES, { examples: ['succeeded'] }),
+  status: OneOf(PAYMENT_STATUSES, { examples: ['succeeded'] }),
   amount: { ...MinorUnits, examples: [10_000] },
   amount_refunded: MinorUnits,
   currency: Type.String({ examples: ['EUR'], description: 'ISO 4217' }),
   currency_exponent: Type.Integer({
     examples: [2],
-    description: 'digits of the currency behind its mark',
+    description: 'The number of decimal places of the currency.',
   }),
   test: Type.Boolean({
-    description: "true for a payment of the provider's test mode, in which no money moves",
+    description: "True for a payment in the provider's test mode, without real money.",
   }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -43,7 +44,7 @@ const NOTIFICATION = {
   provider: OneOf(PROVIDERS),
   event_key: Type.String({
     examples: ['evt_5Yh2'],
-    description: 'names the event: the same for every repeat of it',
+    description: 'Identifies the event. Repeated notifications of an event have the same key.',
   }),
   type: Type.String({ examples: ['payment.succeeded'] }),
   provider_payment_id: Nullable(Type.String({ examples: ['pay_4f2b'] })),
@@ -52,9 +53,9 @@ const NOTIFICATION = {
   state: OneOf(NOTIFICATION_STATES, {
     examples: ['applied'],
     description:
-      'received: it waits; superseded: it said nothing newer; unverified: nobody has proven it',
+      '`received`: waiting to be processed. `superseded`: a newer state is already stored. `unverified`: not confirmed to come from the provider.',
   }),
-  reason: Nullable(OneOf(Object.keys(REASONS) as Reason[])),
+  reason: Nullable(OneOf(Object.keys(UNUSABLE_REASONS) as UnusableReason[])),
   attempts: Type.Integer({ examples: [1] }),
   times_received: Type.Integer({ examples: [1] }),
   received_at: Timestamp,
@@ -70,19 +71,24 @@ export const NotificationWithBody = Type.Object(
     ...NOTIFICATION,
     body: Type.String({
       examples: ['{"id":"evt_5Yh2","type":"payment.succeeded"}'],
-      description: 'as it was sent',
+      description: 'The body as it was received.',
     }),
   },
   { $id: 'PaymentNotificationWithBody' },
 )
 export type NotificationWithBody = Static<typeof NotificationWithBody>
 
-/** Selects the unverified notifications to discard: of one provider, or all. */
+/** The request to discard unverified notifications of one provider, or of all providers. */
 export const Discard = Type.Object({ provider: Type.Optional(OneOf(PROVIDERS)) })
 export type Discard = Static<typeof Discard>
 
 export const Discarded = Type.Object(
-  { discarded: Type.Integer({ examples: [12], description: 'notifications that were deleted' }) },
+  {
+    discarded: Type.Integer({
+      examples: [12],
+      description: 'The number of notifications that were deleted.',
+    }),
+  },
   { $id: 'Discarded' },
 )
 export type Discarded = Static<typeof Discarded>
@@ -90,7 +96,9 @@ export type Discarded = Static<typeof Discarded>
 export const PaymentWithNotifications = Type.Object(
   {
     ...PAYMENT,
-    notifications: Type.Array(PaymentNotification, { description: 'the latest 100, latest first' }),
+    notifications: Type.Array(PaymentNotification, {
+      description: 'The latest 100 notifications, latest first.',
+    }),
   },
   { $id: 'PaymentWithNotifications' },
 )
@@ -101,7 +109,7 @@ export const NotificationPage = pageOf(PaymentNotification)
 
 const DateOrTime = Type.String({
   format: 'date-or-time',
-  description: 'A date, which means the whole UTC day, or a date and time; inclusive',
+  description: 'A date, which stands for the whole UTC day, or a date and time. Inclusive.',
 })
 
 export const paymentList = defineList(
@@ -113,7 +121,7 @@ export const paymentList = defineList(
 export const PaymentQuery = Type.Object({
   tenant_id: Type.Optional(described(Id, 'Only payments of this tenant. For superadmins.')),
   provider: Type.Optional(OneOf(PROVIDERS, { description: 'Only this provider.' })),
-  status: Type.Optional(OneOf(STATUSES, { description: 'Only payments of this status.' })),
+  status: Type.Optional(OneOf(PAYMENT_STATUSES, { description: 'Only payments of this status.' })),
   currency: Type.Optional(Type.String({ maxLength: 3, description: 'An ISO 4217 code.' })),
   provider_payment_id: Type.Optional(
     Type.String({ maxLength: 255, description: 'The id of the payment at the provider.' }),
@@ -136,8 +144,8 @@ export const NotificationQuery = Type.Object({
     OneOf(NOTIFICATION_STATES, { description: 'Only notifications of this state.' }),
   ),
   reason: Type.Optional(
-    OneOf(Object.keys(REASONS) as Reason[], {
-      description: 'Only notifications that failed or wait for this reason.',
+    OneOf(Object.keys(UNUSABLE_REASONS) as UnusableReason[], {
+      description: 'Only notifications that failed or are waiting for this reason.',
     }),
   ),
   from_date: Type.Optional(DateOrTime),

@@ -1,20 +1,20 @@
 import type { Generated } from 'kysely'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
-import type { Provider, Reason } from './payment-facts.ts'
-import type { Status } from './states.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
+import type { Provider, UnusableReason } from './payment-facts.ts'
+import type { PaymentStatus } from './states.ts'
 
 export interface PaymentsTable {
   id: Generated<number>
   tenant_id: number
   provider: Provider
   provider_payment_id: string
-  status: Status
+  status: PaymentStatus
   amount: number
   amount_refunded: number
   currency: string
   currency_exponent: number
   test: Generated<boolean>
-  /** Milliseconds since the epoch. */
+  /** The time of the provider's report that led to the current status, in milliseconds since the epoch. */
   said_at: number
   created_at: Generated<string>
   updated_at: Generated<string>
@@ -40,7 +40,7 @@ export interface PaymentNotificationsTable {
   provider_payment_id: string | null
   payment_id: number | null
   state: NotificationState
-  reason: Reason | null
+  reason: UnusableReason | null
   holds_key: boolean
   attempts: Generated<number>
   tries: Generated<number>

@@ -1,27 +1,26 @@
-/** Payments, put together: what takes notices in, what works them off, and what operators see. */
+/** The payments feature: receives notices, processes them, and shows payments to operators. */
 import type { Needs } from '../../core.ts'
 import { MINUTE } from '../../lib/clock.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { applier } from './applying/apply.ts'
 import { cardnet } from './cardnet/cardnet.ts'
-import { behind } from './fixes/behind.ts'
-import { stuck } from './fixes/stuck.ts'
-import { openArrivals } from './inbox/arrivals.ts'
-import { startDrain } from './inbox/drain.ts'
+import { watchInbox } from './health.ts'
+import { startDrain } from './inbox/apply-waiting.ts'
 import { openSeals } from './inbox/sealed.ts'
-import { startWorker } from './inbox/worker.ts'
+import { openArrivals } from './inbox/store-arrivals.ts'
+import { startInboxWorker } from './inbox/worker.ts'
 import { openPaygate } from './paygate/paygate.ts'
 import { startReconciliation } from './paygate/reconciliation.ts'
 import { PROVIDERS, type Provider } from './payment-facts.ts'
 import { paymentOperations } from './payments.routes.ts'
 import { PAYMENT_TABLES } from './payments.table.ts'
 import type { Providers } from './provider.ts'
-import { recordsService } from './records/records.service.ts'
+import { paymentRecordsService } from './records/records.service.ts'
+import { paymentsAttention } from './upkeep/overview.ts'
 import { keepInboxTidy } from './upkeep/payments.jobs.ts'
 import { purgeSome } from './upkeep/upkeep.store.ts'
-import { watchInbox } from './upkeep/watch.ts'
 
-/** Connections of the work: requests do not wait for it, nor it for requests. */
+/** The size of the workers' separate connection pool, so that workers and requests do not wait for each other. */
 const POOL_SIZE = 2
 const STOP_MS = 3_000
 
@@ -36,7 +35,7 @@ type Core = Needs<
   | 'PAYGATE_RECONCILE_MINUTES'
 >
 
-/** Registers the jobs of payments, so it comes before these start. */
+/** Opens the payments feature and registers its jobs. Must be called before the jobs start. */
 export function openPayments(core: Core): Feature {
   const { db, clock, changes, log, config } = core
   const seals = openSeals(core.keyRing)
@@ -52,14 +51,14 @@ export function openPayments(core: Core): Feature {
   const isReconciled = isAsked && everyMs > 0
   const isConfigured = (provider: Provider) => providers[provider].isConfigured
   const watch = watchInbox({ db, clock, changes, log, registry, isReconciled, isConfigured })
-  const fixDeps = { db, clock, seals, providers, log, isReconciled }
-  const records = recordsService({ db, clock, seals, providers, log })
+  const records = paymentRecordsService({ db, clock, seals, providers, log })
   keepInboxTidy({ db, clock, jobs: core.jobs, keepDays: config.PAYMENT_INBOX_DAYS, isAsked })
   return {
     name: 'payments',
     tables: PAYMENT_TABLES,
     operations: paymentOperations({ arrivals, ...providers, records }),
     checks: { payments: watch.check, ...(paygate.api ? { paygate: watch.checkPaygate } : {}) },
+    attention: paymentsAttention(isConfigured),
     background() {
       const own = core.openPool(POOL_SIZE)
       const deps = { db: own, clock, changes, log, seals, onSettled: watch.settled }
@@ -67,7 +66,7 @@ export function openPayments(core: Core): Feature {
       const workers = PROVIDERS.flatMap((provider) => {
         const { read, readHere, atOnce } = providers[provider]
         if (readHere) return startDrain({ ...deps, apply }, provider, readHere)
-        return read ? startWorker({ ...deps, apply }, { provider, read, atOnce }) : []
+        return read ? startInboxWorker({ ...deps, apply }, { provider, read, atOnce }) : []
       })
       const take = (notice: Buffer) => arrivals.take(paygate.judge(notice, []))
       const reconciliation =
@@ -81,17 +80,16 @@ export function openPayments(core: Core): Feature {
         ])
       return {
         async idle() {
-          // It takes in what the workers then apply.
+          // Waits for reconciliation first, because it stores notices that the workers then apply.
           for (const each of reconciliation) await each.idle()
           await Promise.all(workers.map((worker) => worker.idle()))
         },
         stop: () => stopped().finally(own.close),
       }
     },
-    fixes: [stuck(fixDeps), behind(fixDeps)],
     purgeRows: purgeSome,
     stopping: watch.stop,
-    // The watch again: a start that fails before all features are open calls no `stopping`.
+    // Stops the watch here as well, because `stopping` is not called if the service fails to start.
     close: () => Promise.all([watch.stop(), arrivals.stop(STOP_MS), paygate.close()]),
   }
 }

@@ -1,4 +1,4 @@
-/** What both providers' bodies have in common: JSON read without a loss, names, and the tenant's number. */
+/** Parses the common parts of both providers' bodies: JSON without loss of precision, names and tenant ids. */
 import { isStorable } from '../../lib/text.ts'
 import { utf8Text } from '../../lib/utf8.ts'
 import { wholeUnits } from './money.ts'
@@ -8,18 +8,18 @@ export type JsonObject = Record<string, unknown>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether it is text that can name something: not empty, of so many characters at the most, storable. */
+/** Returns whether a value is non-empty text that can be stored, with at most `most` characters. */
 export const isName = (value: unknown, most: number): value is string =>
   typeof value === 'string' && value !== '' && [...value].length <= most && isStorable(value)
 
-/** Marks a number that is kept as it was written. */
+/** The key under which the source text of a parsed number is stored. */
 const SOURCE = Symbol('source')
 
-/** The digits of a number as they were written; undefined for what is no number. */
+/** Returns the source text of a number parsed by `exactly`, or undefined for any other value. */
 export const sourceOf = (value: unknown): string | undefined =>
   (value as { [SOURCE]?: string } | null | undefined)?.[SOURCE]
 
-/** As `JSON.parse`, with every number as it was written; undefined for what is no JSON in UTF-8. */
+/** Parses JSON, but stores the source text of every number instead. Returns undefined for invalid JSON or UTF-8. */
 export function exactly(body: Buffer): unknown {
   const parse = JSON.parse as (
     text: string,
@@ -32,12 +32,12 @@ export function exactly(body: Buffer): unknown {
   )
 }
 
-/** More than any body has that means something, and few enough for the stack. */
+/** The maximum depth of nested JSON: more than any real body has, and safe for the stack. */
 const MAX_LEVELS = 1_000
 
 /**
- * As `exactly`, for whoever reads no number: that one calls a function for every value, which is too dear
- * for the bytes of somebody who may be anybody.
+ * Parses JSON without the source text of numbers, and returns undefined if it is invalid or nested too deeply.
+ * `exactly` calls a function for every value, which costs too much for bodies from unverified senders.
  */
 export const inexactly = (body: Buffer): unknown =>
   isDeeper(body, MAX_LEVELS) ? undefined : readBy(body, JSON.parse)
@@ -46,7 +46,7 @@ const [QUOTE, ESCAPE] = Buffer.from('"\\')
 const OPENING = new Set(Buffer.from('[{'))
 const CLOSING = new Set(Buffer.from(']}'))
 
-/** Whether JSON is nested deeper. Parsed it could be nested deeper than whoever walks through it can go. */
+/** Returns whether JSON is nested deeper than `most` levels, which could overflow the stack of code that walks it. */
 function isDeeper(json: Buffer, most: number): boolean {
   let levels = 0
   let isText = false
@@ -66,12 +66,12 @@ function readBy(body: Buffer, parse: (text: string) => unknown): unknown {
   try {
     return parse(text)
   } catch {
-    // No JSON, or nested deeper than the stack: either says nothing of a payment.
+    // The JSON is invalid, or nested too deeply for the stack. Neither kind of body describes a payment.
     return undefined
   }
 }
 
-/** `tenant_id` of a payment's metadata: a number, or digits in a string, as providers make strings of it. */
+/** Returns `tenant_id` from a payment's metadata, or undefined if it is invalid. Providers may send it as a string. */
 export function tenantIn(metadata: unknown): number | undefined {
   const value = isObject(metadata) ? metadata.tenant_id : undefined
   const digits = typeof value === 'string' && /^[0-9]+$/.test(value) ? value : sourceOf(value)

@@ -1,31 +1,32 @@
-/** What a payment provider has to be able to do. */
+/** The interface of a payment provider. */
 import type { Network } from '../../platform/net/index.ts'
-import type { Arriving } from './inbox/arrivals.ts'
-import type { Sent } from './inbox/sealed.ts'
-import type { Reader } from './inbox/worker.ts'
-import type { Provider, Reading } from './payment-facts.ts'
+import type { SentNotification } from './inbox/sealed.ts'
+import type { Arriving } from './inbox/store-arrivals.ts'
+import type { NotificationReader } from './inbox/worker.ts'
+import type { PaymentReading, Provider } from './payment-facts.ts'
 import type { Prove } from './records/records.service.ts'
 
 export interface PaymentProvider {
-  /** False until its variables are set: what comes then is unproven, and bounded like any stranger's request. */
+  /**
+   * False while the provider's variables are not set. Its notices are then unverified and strictly limited in number.
+   */
   isConfigured: boolean
   /**
-   * Judges what has come, before anything of it is kept.
-   * @param signatures the headers that may prove it, as they came
-   * @throws Problem, InvalidInput for what is not to be stored
+   * Checks a notice before it is stored.
+   * @param signatures the signature headers as received
+   * @throws Problem, InvalidInput for a notice that must not be stored
    */
   judge(body: Buffer, signatures: readonly string[]): Arriving
-  /** Whether what was stored may be worked on, asked by whoever has it tried again. */
+  /** Decides whether a stored notice may be processed when an operator retries it. */
   prove: Prove
-  /** Finds out what a stored notice says, where that takes somebody else; null while it is not configured. */
-  read: Reader | null
-  /** Reads a stored notice that says all by itself. */
-  readHere?: (sent: Sent) => Reading
-  /** Where its notices may come from; undefined for anywhere. */
+  /** Reads a stored notice by asking the provider's API; null if the provider has no API. */
+  read: NotificationReader | null
+  /** Reads a stored notice without asking the provider. */
+  readHere?: (sent: SentNotification) => PaymentReading
+  /** The networks from which notices are accepted; undefined for all networks. */
   networks?: readonly Network[] | undefined
-  /** Notices that may be read at once on a node. */
+  /** The maximum number of notices that a node reads concurrently. */
   atOnce: number
 }
 
-/** Those that there are. */
 export type Providers = { readonly [P in Provider]: PaymentProvider }

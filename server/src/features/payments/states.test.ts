@@ -1,4 +1,4 @@
-/** What a payment becomes: only ever forward, and in any order the same. */
+/** Tests that a payment never returns to an earlier state, and that the order of notices does not matter. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../test/support/properties.ts'
@@ -20,7 +20,7 @@ const facts = (status: SaidStatus, more: Partial<PaymentFacts> = {}): PaymentFac
 
 type Seen = Extract<Move, { to: PaymentState }>
 
-/** What becomes of a payment by all of these, one after the other, and what is told of it. */
+/** Applies facts in order. Returns the final state and the published actions. */
 function after(said: readonly PaymentFacts[]) {
   let state: PaymentState | null = null
   const actions: (string | null)[] = []
@@ -35,26 +35,26 @@ function after(said: readonly PaymentFacts[]) {
 }
 const statusAfter = (...said: PaymentFacts[]) => after(said).state?.status
 
-/** What is to be seen of a payment. */
+/** Returns the visible fields of a payment. */
 function shown(state: PaymentState | null) {
   if (!state) return null
   const { said_at: _, ...rest } = state
   return rest
 }
 
-describe('while it is open', () => {
-  test('the state that was said last stands, whenever it comes', () => {
+describe('an open payment', () => {
+  test('has the state with the latest report time, in any order of arrival', () => {
     const [early, late] = [facts('failed', { said_at: 1 }), facts('authorized', { said_at: 2 })]
     expect(statusAfter(early, late)).toBe('authorized')
     expect(statusAfter(late, early)).toBe('authorized')
   })
 
-  test('a second card may follow a failure, and fail as well', () => {
+  test('accepts further attempts after a failure', () => {
     const said = ['pending', 'failed', 'authorized', 'failed'] as const
     expect(statusAfter(...said.map((status, said_at) => facts(status, { said_at })))).toBe('failed')
   })
 
-  test('the amount may change', () => {
+  test('accepts a new amount in a later report', () => {
     const { state, actions } = after([
       facts('authorized', { said_at: 1 }),
       facts('authorized', { said_at: 2, amount: 700 }),
@@ -63,14 +63,14 @@ describe('while it is open', () => {
     expect(actions).toEqual(['payment.updated', 'payment.updated'])
   })
 
-  test('what says the same again later is remembered, and told to nobody', () => {
+  test('stores the time of a repeated report without publishing an event', () => {
     const said = [facts('pending', { said_at: 1 }), facts('pending', { said_at: 3 })]
     expect(after(said).actions).toEqual(['payment.updated', null])
     expect(statusAfter(...said, facts('failed', { said_at: 2 }))).toBe('pending')
   })
 })
 
-describe('a closed one', () => {
+describe('a closed payment', () => {
   const closed = [
     facts('canceled'),
     facts('succeeded'),
@@ -78,13 +78,13 @@ describe('a closed one', () => {
     facts('succeeded', { amount_refunded: 'all' }),
   ]
 
-  test('outranks every open one, however late that was said', () => {
+  test('stays closed after any later report of an open state', () => {
     for (const end of closed)
       for (const status of ['pending', 'authorized', 'failed'] as const)
         expect(moved((moved(null, end) as Seen).to, facts(status, { said_at: 9e12 }))).toBeNull()
   })
 
-  test('gives way to those above it, and to none below', () => {
+  test('moves only to closed states of a higher rank', () => {
     closed.forEach((one, rank) => {
       const from = (moved(null, one) as Seen).to
       closed.forEach((other, above) => {
@@ -93,7 +93,7 @@ describe('a closed one', () => {
     })
   })
 
-  test('keeps the amount that it was paid with', () => {
+  test('keeps the paid amount even if a refund reports another amount', () => {
     const { state } = after([
       facts('authorized', { said_at: 1 }),
       facts('succeeded', { amount: 800 }),
@@ -106,7 +106,7 @@ describe('a closed one', () => {
 describe('a refund', () => {
   const refund = (amount_refunded: number | 'all') => facts('succeeded', { amount_refunded })
 
-  test('only grows, and each growth is told', () => {
+  test('only increases the refunded total, with an event for each increase', () => {
     const { state, actions } = after([
       facts('succeeded'),
       refund(300),
@@ -119,34 +119,34 @@ describe('a refund', () => {
     expect(actions).toEqual(['payment.succeeded', ...Array(3).fill('payment.refunded')])
   })
 
-  test('of all needs no number', () => {
+  test('needs no amount if the whole payment is refunded', () => {
     expect(after([facts('succeeded'), refund('all')]).state?.amount_refunded).toBe(1000)
   })
 
-  test('of nothing is none', () => {
+  test('does not change the status if its amount is zero', () => {
     expect(statusAfter(facts('succeeded'), refund(0))).toBe('succeeded')
   })
 
-  test('of a payment over nothing is one where all of it is said', () => {
+  test('marks a payment of zero as refunded only if the refund is complete', () => {
     expect(statusAfter(facts('succeeded', { amount: 0 }))).toBe('succeeded')
     expect(statusAfter(facts('succeeded', { amount: 0, amount_refunded: 'all' }))).toBe('refunded')
   })
 
-  test('of more than was paid is refused', () => {
+  test('is rejected if it exceeds the amount paid', () => {
     expect(moved(null, refund(1001))).toEqual({ refused: 'refund_too_large' })
     const paid = (moved(null, facts('succeeded', { amount: 800 })) as Seen).to
     expect(moved(paid, refund(900))).toEqual({ refused: 'refund_too_large' })
   })
 })
 
-test('what is said in another currency is refused', () => {
+test('rejects facts in another currency', () => {
   const from = (moved(null, facts('pending')) as Seen).to
   expect(moved(from, facts('succeeded', { currency: 'USD' }))).toEqual({
     refused: 'other_currency',
   })
 })
 
-/** Everything that a provider may say of one payment, as it agrees with itself. */
+/** Generates a consistent history of the reports about one payment. */
 const aHistory = fc
   .record({
     open: fc.array(
@@ -168,7 +168,7 @@ const aHistory = fc
     ...refunds.map((amount_refunded) => facts('succeeded', { amount: 800, amount_refunded })),
   ])
 
-/** A history as it may come: each of it at least once, in any order, some of it again. */
+/** Generates an order of arrival for a history: each report arrives at least once, in any order, with repeats. */
 const deliveries = (history: PaymentFacts[]) =>
   fc
     .tuple(
@@ -177,10 +177,10 @@ const deliveries = (history: PaymentFacts[]) =>
     )
     .map(([once, again]) => [...once, ...again.flatMap((index) => history[index] ?? [])])
 
-describe('whatever comes in whichever order and however often', () => {
+describe('a history in any order, with repeats', () => {
   const twoWays = aHistory.chain((history) => fc.tuple(deliveries(history), deliveries(history)))
 
-  test('ends in the same payment', () => {
+  test('ends in the same payment regardless of the order', () => {
     fc.assert(
       fc.property(twoWays, ([one, other]) => {
         expect(shown(after(one).state)).toEqual(shown(after(other).state))
@@ -189,7 +189,7 @@ describe('whatever comes in whichever order and however often', () => {
     )
   })
 
-  test('never goes back: neither in rank, nor in what is refunded', () => {
+  test('never lowers the rank of the status or the refunded total', () => {
     const ranks = ['open', 'canceled', 'succeeded', 'partially_refunded', 'refunded']
     const rank = (state: PaymentState) => Math.max(ranks.indexOf(state.status), 0)
     fc.assert(
@@ -208,7 +208,7 @@ describe('whatever comes in whichever order and however often', () => {
     )
   })
 
-  test('changes nothing when it all comes once more', () => {
+  test('changes nothing when any of its reports is delivered again', () => {
     fc.assert(
       fc.property(aHistory.chain(deliveries), (said) => {
         const { state } = after(said)
@@ -217,7 +217,7 @@ describe('whatever comes in whichever order and however often', () => {
     )
   })
 
-  test('is what was paid, less what was given back', () => {
+  test('ends with the paid amount and the largest refunded total', () => {
     fc.assert(
       fc.property(aHistory.chain(deliveries), (said) => {
         const paid = said.filter(({ status }) => status === 'succeeded')

@@ -1,11 +1,12 @@
 /**
- * What a payment becomes by what a provider says, in whichever order and however often that comes: a
- * payment only moves forward, so that all orders end in the same (see docs/payments.md for the diagram).
+ * Computes the state of a payment from the reports of a provider, which may arrive in any order and repeatedly. A
+ * payment never returns to an earlier state, so every order ends in the same state (diagram in
+ * docs/how-to/integrate/payments.md).
  */
 import type { PublicAction } from '../../platform/journal/index.ts'
-import type { PaymentFacts, Reason } from './payment-facts.ts'
+import type { PaymentFacts, UnusableReason } from './payment-facts.ts'
 
-export const STATUSES = [
+export const PAYMENT_STATUSES = [
   'pending',
   'authorized',
   'failed',
@@ -15,20 +16,24 @@ export const STATUSES = [
   'refunded',
 ] as const
 
-export type Status = (typeof STATUSES)[number]
+export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
-/** What of a payment can change. */
+/** The fields of a payment that can change. */
 export interface PaymentState {
-  status: Status
+  status: PaymentStatus
   amount: number
   amount_refunded: number
   currency: string
-  /** Milliseconds since the epoch: of what was said last while it was open. */
+  /**
+   * The time of the report that led to this state, in milliseconds since the epoch. Only open states are ordered by it.
+   */
   said_at: number
 }
 
-/** Closed ones outrank all open ones, and each other. */
-const RANKS: Record<Status, number> = {
+/**
+ * The rank of each status. Closed statuses outrank open statuses, and a closed status outranks those with a lower rank.
+ */
+const RANKS: Record<PaymentStatus, number> = {
   pending: 0,
   authorized: 0,
   failed: 0,
@@ -38,13 +43,13 @@ const RANKS: Record<Status, number> = {
   refunded: 4,
 }
 
-/** Which of two open states stands that were said at one time: providers count in seconds. */
-const AT_ONCE: Partial<Record<Status, number>> = { pending: 0, failed: 1, authorized: 2 }
+/** The precedence of open statuses that were reported in the same second, because providers send times in seconds. */
+const AT_ONCE: Partial<Record<PaymentStatus, number>> = { pending: 0, failed: 1, authorized: 2 }
 
-/** From here on the amount is settled. */
+/** The rank from which on the amount of a payment no longer changes. */
 const PAID = RANKS.succeeded
 
-const ACTIONS: Record<Status, PaymentAction> = {
+const ACTIONS: Record<PaymentStatus, PaymentAction> = {
   pending: 'payment.updated',
   authorized: 'payment.updated',
   failed: 'payment.failed',
@@ -57,10 +62,10 @@ const ACTIONS: Record<Status, PaymentAction> = {
 export type PaymentAction = Extract<PublicAction, `payment.${string}`>
 
 export type Move =
-  /** What it becomes; without an action nothing of it is to be seen. */
-  { to: PaymentState; action: PaymentAction | null } | { refused: Reason }
+  /** The new state. If the action is null, no visible field has changed. */
+  { to: PaymentState; action: PaymentAction | null } | { refused: UnusableReason }
 
-/** What a payment, or none yet, becomes by these facts; null where they say nothing newer. */
+/** Applies facts to the state of a payment, or to null for a new payment. Returns null if the facts change nothing. */
 export function moved(from: PaymentState | null, facts: PaymentFacts): Move | null {
   if (from && from.currency !== facts.currency) return { refused: 'other_currency' }
   const to = said(from, facts)
@@ -77,14 +82,14 @@ function said(from: PaymentState | null, facts: PaymentFacts): PaymentState {
   const told = facts.amount_refunded === 'all' ? amount : facts.amount_refunded
   if (facts.status !== 'succeeded')
     return { status: facts.status, amount, amount_refunded: 0, currency, said_at }
-  // Of two sums that were said, the larger was said last: what is refunded only grows.
+  // The larger of two reported totals is newer, because the refunded total only grows.
   const amount_refunded = Math.max(told, from?.amount_refunded ?? 0)
   const isAll = facts.amount_refunded === 'all' || from?.status === 'refunded'
   const status = statusOf(amount, amount_refunded, isAll)
   return { status, amount, amount_refunded, currency, said_at }
 }
 
-function statusOf(amount: number, refunded: number, isAll: boolean): Status {
+function statusOf(amount: number, refunded: number, isAll: boolean): PaymentStatus {
   if (isAll || (refunded > 0 && refunded >= amount)) return 'refunded'
   return refunded > 0 ? 'partially_refunded' : 'succeeded'
 }

@@ -1,2 +1,2 @@
-/** What the composition root uses of preferences. */
+/** Public exports of the preferences feature for the composition root. */
 export { openPreferences } from './preferences.ts'

@@ -1,4 +1,4 @@
-/** Preferences on the wire. */
+/** Request and response schemas for user preferences. */
 import Type, { type Static } from 'typebox'
 import { FreeForm, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 

@@ -1,4 +1,4 @@
-/** A user's own preferences. */
+/** Reads and saves the caller's own preferences. */
 
 import type { Caller } from '../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
@@ -32,7 +32,7 @@ export function preferencesService(db: Scopes): PreferencesService {
           tenant_id,
           resource_type: 'preferences',
           resource_id: user_id,
-          // Which, not what: settings are the user's own, and free-form.
+          // Journals only the names of the changed fields, because preferences are private and free-form.
           changes: { fields },
         })
         return saved

@@ -1,4 +1,4 @@
-/** The preferences' SQL. */
+/** SQL queries for user preferences. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Preferences } from './preferences.schema.ts'
@@ -15,7 +15,10 @@ export function findPreferences(tx: TenantTx, userId: number): Promise<Preferenc
     .executeTakeFirst()
 }
 
-/** Sets what is given and keeps the rest, in one statement: two clients at once lose nothing. */
+/**
+ * Saves the given fields of a user and keeps all others. One statement merges them, so concurrent saves do not lose
+ * fields.
+ */
 export function savePreferences(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },

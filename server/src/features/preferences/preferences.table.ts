@@ -1,6 +1,6 @@
 import type { Generated, JSONColumnType } from 'kysely'
-import type { RestoreColumns } from '../../platform/restore-columns.ts'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 export interface PreferencesTable {
   user_id: number

@@ -1,6 +1,6 @@
-/** Preferences, put together. */
+/** Assembles the preferences feature. */
 import type { Needs } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { preferenceOperations } from './preferences.routes.ts'
 import { preferencesService } from './preferences.service.ts'
 import { PREFERENCE_COLUMNS, PREFERENCE_TABLES } from './preferences.table.ts'

@@ -1,41 +1,50 @@
-/** What is not mended by itself although its fix is automatic: a broken detector must not repair everything. */
+/** Limits automatic repairs, so that a faulty detector cannot change every record. */
 import { HOUR } from '../../lib/clock.ts'
-import type { Detected, Finding } from '../../platform/fix.ts'
-import { nameOf } from './look/named.ts'
+import type { Detected, Finding } from '../../platform/feature/fix.ts'
+import { findingNameOf } from './detect/finding-name.ts'
 
-/** What needs mending this often within `AGAIN_MS` has a cause that no repair takes away. */
+/**
+ * A finding that needs this many repairs within `AGAIN_MS` is no longer repaired automatically, because the repair does
+ * not remove its cause.
+ */
 const TOO_OFTEN = 3
 export const AGAIN_MS = 24 * HOUR
 
 const TOO_MANY = 100
 const TOO_LARGE_A_SHARE = 0.2
-/** Of few records a share says nothing. */
+/** The share of affected records is limited only if there are at least this many findings. */
 const FEW = 5
 
 export interface Braked {
-  /** May be mended by itself. */
+  /** The findings that may be repaired automatically. */
   free: readonly Finding[]
-  /** Why the others may not; null where there are none. */
+  /** Why the other findings need a confirmation. Null if all findings may be repaired. */
   reason: string | null
 }
 
-/** @param earlier how often each was mended by itself of late, by its name */
+/** Selects the findings that may be repaired. @param earlier the number of recent automatic repairs, by finding name */
 export function brake(
   { findings, looked_at }: Pick<Detected, 'findings' | 'looked_at'>,
   earlier: ReadonlyMap<string, number>,
 ): Braked {
   const { length } = findings
-  const found = `${length} of ${Math.max(length, looked_at)} are found at fault`
+  const found = `Findings for ${length} of ${Math.max(length, looked_at)} records`
   if (length > TOO_MANY)
-    return { free: [], reason: `${found}, more than ${TOO_MANY}: is the detector right?` }
+    return {
+      free: [],
+      reason: `${found}, which is more than ${TOO_MANY}. Check that the findings are correct before you confirm the repair.`,
+    }
   if (length >= FEW && length > TOO_LARGE_A_SHARE * looked_at)
-    return { free: [], reason: `${found}, more than a fifth: is the detector right?` }
-  const isFree = (finding: Finding) => (earlier.get(nameOf(finding)) ?? 0) < TOO_OFTEN - 1
+    return {
+      free: [],
+      reason: `${found}, which is more than a fifth. Check that the findings are correct before you confirm the repair.`,
+    }
+  const isFree = (finding: Finding) => (earlier.get(findingNameOf(finding)) ?? 0) < TOO_OFTEN - 1
   const free = findings.filter(isFree)
   const [held] = findings.filter((finding) => !isFree(finding))
   if (!held) return { free, reason: null }
   return {
     free,
-    reason: `${held.subject} needs it for the ${TOO_OFTEN}rd time within 24 hours: look for the cause`,
+    reason: `${held.subject} needs this repair for the ${TOO_OFTEN}rd time within 24 hours. Find the cause before you confirm the repair.`,
   }
 }

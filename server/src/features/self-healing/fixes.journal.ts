@@ -1,19 +1,19 @@
 /**
- * The journal's entries of self-healing: one for each tenant that it is about, and one for what is nobody's:
- * that is the platform tenant's, whose webhooks are to hear of it.
+ * Writes the journal entries of self-healing: one for each tenant with findings. Findings without a tenant are recorded
+ * for the platform tenant.
  */
 import type { TenantTx } from '../../platform/db/index.ts'
-import { type Actor, appendAll, type Entry, SYSTEM } from '../../platform/journal/index.ts'
-import { findPlatformTenant } from '../tenants/index.ts'
+import { type Actor, appendAll, type NewEntry, SYSTEM } from '../../platform/journal/index.ts'
+import { eventTenantId } from '../tenants/index.ts'
+import { byTenant } from './detect/finding-name.ts'
+import type { Named } from './detect/findings.store.ts'
 import type { FixRow } from './fixes.store.ts'
-import type { Named } from './look/findings.store.ts'
-import { byTenant } from './look/named.ts'
-import type { Outcome } from './repair/repair.ts'
-import type { Status } from './self-healing.table.ts'
+import type { RepairOutcome } from './repair/repair.ts'
+import type { FixStatus } from './self-healing.table.ts'
 
 type Told = Pick<FixRow, 'id' | 'key' | 'severity'>
 
-/** An entry names so many, and counts the others. */
+/** The maximum number of subjects listed in an entry. The entry counts all findings. */
 const NAMED = 20
 
 export const subjectsOf = (some: readonly Named[]) =>
@@ -24,7 +24,7 @@ const entry = (
   { id, key, severity }: Told,
   tenant_id: number | null,
   changes: object,
-): Entry => ({
+): NewEntry => ({
   action: `self_healing.${verb}`,
   tenant_id,
   resource_type: 'fix',
@@ -34,13 +34,13 @@ const entry = (
 
 export interface Proposed {
   appeared: readonly Named[]
-  /** Why what is automatic waits. */
+  /** Why the findings are not repaired automatically. */
   reason: string | null
-  /** Whether a confirmation would repair it; otherwise people have to. */
+  /** True if confirming the fix repairs the fault. False if a person must repair it manually. */
   isRepairable: boolean
 }
 
-/** Tells of what has appeared and waits for people, each tenant of its own. */
+/** Records new findings that need a confirmation or a manual repair, in one journal entry for each tenant. */
 export async function tellProposed(
   tx: TenantTx,
   fix: Told,
@@ -51,26 +51,26 @@ export async function tellProposed(
       occurrences: own.length,
       subjects: subjectsOf(own),
       ...(isRepairable ? {} : { repairable: false }),
-      // It may speak of others.
+      // Only the platform's entry contains the reason, because it may mention other tenants.
       ...(tenant === null && reason !== null ? { reason } : {}),
     }),
   )
   appendAll(tx, SYSTEM, await ofSomebody(tx, entries))
 }
 
-async function ofSomebody(tx: TenantTx, entries: readonly Entry[]): Promise<Entry[]> {
-  const platform = (await findPlatformTenant(tx))?.id ?? null
+async function ofSomebody(tx: TenantTx, entries: readonly NewEntry[]): Promise<NewEntry[]> {
+  const platform = await eventTenantId(tx)
   return entries.map((entry) => ({ ...entry, tenant_id: entry.tenant_id ?? platform }))
 }
 
 export interface Applied {
-  before: { status: Status; findings: readonly Named[] }
-  outcome: Pick<Outcome, 'repaired' | 'failed'>
-  /** What was found when it was looked at again. */
+  before: { status: FixStatus; findings: readonly Named[] }
+  outcome: Pick<RepairOutcome, 'repaired' | 'failed'>
+  /** The findings that remain after the repair. */
   left: readonly Named[]
 }
 
-/** Tells of a repair, each tenant of its own. */
+/** Records a repair in one journal entry for each tenant. */
 export async function tellApplied(
   tx: TenantTx,
   actor: Actor,

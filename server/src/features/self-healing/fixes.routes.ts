@@ -1,7 +1,7 @@
-/** `/api/admin/self-healing`. */
+/** The HTTP operations under `/api/admin/self-healing`. */
 import { admins, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { Fix, FixPage, FixPath, FixStats, Seeded, SeedQuery } from './fixes.schema.ts'
+import { FixPage, FixPath, FixStats, FixView, Seeded, SeedQuery } from './fixes.schema.ts'
 import type { Fixes } from './fixes.service.ts'
 
 const tag = 'Self-healing'
@@ -14,7 +14,7 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       id: 'listFixes',
       summary: 'List fixes',
       description:
-        'Returns every known fault with what was found and what a repair would change, all on one page.',
+        'Returns every known fault on one page, with its findings and what a repair would change.',
 
       tag,
       access: admins,
@@ -27,12 +27,13 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       path: '/api/admin/self-healing/confirm/{fix_id}',
       id: 'confirmFix',
       summary: 'Confirm a fix',
-      description: 'Repairs the fault as it is found now, checks again, and returns the fix.',
+      description:
+        'Scans for the fault again, repairs what is found, checks the result, and returns the fix.',
       records: ['self_healing.applied', 'self_healing.failed', 'self_healing.proposed'],
       tag,
       access: superadmins,
       params: FixPath,
-      success: [200, Fix],
+      success: [200, FixView],
       refusals: ['not_found', 'fix_not_proposed', 'fix_busy'],
       handle: ({ caller, path }) => fixes.confirm(caller, path.fix_id),
     }),
@@ -42,7 +43,7 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       id: 'deleteFix',
       summary: 'Delete a fix',
       description:
-        'Removes a fix from the catalogue. The service does not look for its fault until the fix is seeded again.',
+        'Removes a fix from the catalogue. The service does not scan for its fault until the fix is seeded again.',
       records: ['self_healing.deleted'],
       tag,
       access: superadmins,

@@ -1,9 +1,9 @@
-/** Fixes on the wire. */
+/** The request and response schemas of the self-healing API. */
 import Type, { type Static } from 'typebox'
 import { pageOf } from '../../lib/page.ts'
 import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
-import type { Evidence } from '../../platform/fix.ts'
-import { SEVERITIES, STATUSES } from './self-healing.table.ts'
+import type { Evidence } from '../../platform/feature/fix.ts'
+import { FIX_STATUSES, SEVERITIES } from './self-healing.table.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 
@@ -22,7 +22,7 @@ export const Result = Type.Object(
 
 export const FixFinding = Type.Object(
   {
-    tenant_id: Nullable(Id, { description: "null for the platform's" }),
+    tenant_id: Nullable(Id, { description: 'Null for a finding of the whole platform.' }),
     subject: Type.String({ examples: ['department 12'] }),
     measured: Measure,
     expected: Measure,
@@ -32,7 +32,7 @@ export const FixFinding = Type.Object(
 )
 export type FixFinding = Static<typeof FixFinding>
 
-export const Fix = Type.Object(
+export const FixView = Type.Object(
   {
     id: Id,
     key: Type.String({ examples: ['departments.head'] }),
@@ -42,32 +42,39 @@ export const Fix = Type.Object(
     }),
     plan: Type.String({
       examples: ['Removes the head doctor from the department.'],
-      description: 'what a repair does; without one, what to do instead',
+      description: 'What the repair does, or what to do about a fault without a repair.',
     }),
     runbook: Nullable(Type.String({ examples: ['docs/runbooks/departments-head.md'] })),
     severity: OneOf(SEVERITIES),
-    status: OneOf(STATUSES),
+    status: OneOf(FIX_STATUSES),
     automatic: Type.Boolean(),
     repairable: Type.Boolean({
       examples: [true],
-      description: 'false where people have to decide',
+      description: 'False if the fault has no automatic repair.',
     }),
     reason: Nullable(
-      Type.String({ description: 'why it waits although it is automatic, or why it has failed' }),
+      Type.String({
+        description:
+          'Why an automatic repair is waiting for confirmation, or why the repair failed.',
+      }),
     ),
-    unknown: Nullable(Type.String({ description: 'why the last look could tell nothing' })),
+    unknown: Nullable(
+      Type.String({ description: 'Why the last scan could not detect the fault.' }),
+    ),
     occurrences: Count,
-    evidence: Type.Array(FixFinding, { description: 'the first 20 of what was found' }),
+    evidence: Type.Array(FixFinding, { description: 'The first 20 findings.' }),
     last_detected_at: Nullable(Timestamp),
     applied_at: Nullable(Timestamp),
-    applied_by: Nullable(Id, { description: 'user; null where it was applied by itself' }),
+    applied_by: Nullable(Id, {
+      description: 'The user who confirmed the repair. Null if it was applied automatically.',
+    }),
     result: Type.Union([Result, Type.Null()]),
   },
   { $id: 'Fix' },
 )
-export type Fix = Static<typeof Fix>
+export type FixView = Static<typeof FixView>
 
-export const FixPage = pageOf(Fix)
+export const FixPage = pageOf(FixView)
 export type FixPage = Static<typeof FixPage>
 
 export const FixPath = Type.Object({ fix_id: idOf('fix', 4) })
@@ -75,7 +82,7 @@ export const FixPath = Type.Object({ fix_id: idOf('fix', 4) })
 export const SeedQuery = Type.Object({
   overwrite: Type.Boolean({
     default: false,
-    description: 'put those that were changed, or are not idle, back to how they came',
+    description: 'True: also reset existing fixes that were changed or are not idle.',
   }),
 })
 
@@ -93,22 +100,25 @@ const counts = <const Names extends readonly string[]>(names: Names) =>
 const LastScan = Type.Object({
   at: Timestamp,
   duration_ms: Count,
-  looked_at: Type.Integer({ minimum: 0, description: 'fixes whose detectors ran' }),
-  unknown: Type.Integer({ minimum: 0, description: 'of these, those that could tell nothing' }),
+  looked_at: Type.Integer({
+    minimum: 0,
+    description: 'The number of fixes that were scanned for.',
+  }),
+  unknown: Type.Integer({ minimum: 0, description: 'The number of fixes whose scan failed.' }),
 })
 export type LastScan = Static<typeof LastScan>
 
 export const FixStats = Type.Object(
   {
     total: Count,
-    by_status: counts(STATUSES),
+    by_status: counts(FIX_STATUSES),
     by_severity: counts(SEVERITIES),
-    occurrences: Type.Integer({ minimum: 0, description: 'findings of all fixes' }),
+    occurrences: Type.Integer({ minimum: 0, description: 'The number of findings of all fixes.' }),
     success_rate: Nullable(
       Type.Number({
         minimum: 0,
         maximum: 1,
-        description: 'of all that was applied, what ended well; null before the first',
+        description: 'The share of repairs that succeeded. Null before the first repair.',
       }),
     ),
     last_scan: Type.Union([LastScan, Type.Null()]),

@@ -1,31 +1,34 @@
-/** The catalogue of fixes as people see it: listed, confirmed, taken out, seeded, counted. */
+/** Lists, confirms, deletes, seeds and counts fixes. Called by the API operations. */
 import { isoAt } from '../../lib/clock.ts'
 import { orNotFound } from '../../lib/problems.ts'
 import type { Time } from '../../lib/time.ts'
 import type { Admin, Superadmin } from '../../platform/access/index.ts'
 import { forCaller, type Scopes } from '../../platform/db/index.ts'
-import type { Fix as Known } from '../../platform/fix.ts'
+import type { Fix as Known } from '../../platform/feature/fix.ts'
 import { actorOf, append, SYSTEM } from '../../platform/journal/index.ts'
-import { type ConfirmDeps, confirm } from './confirm/confirm.ts'
-import type { Fix, FixPage, FixStats, Seeded } from './fixes.schema.ts'
+import { type ConfirmDeps, confirmFinding } from './confirm/confirm.ts'
+import { type Shown, showFindings } from './detect/findings.store.ts'
+import type { FixPage, FixStats, FixView, Seeded } from './fixes.schema.ts'
 import type { FixRow } from './fixes.store.ts'
 import * as store from './fixes.store.ts'
-import { type Shown, showFindings } from './look/findings.store.ts'
-import { SEVERITIES, STATUSES } from './self-healing.table.ts'
+import { FIX_STATUSES, SEVERITIES } from './self-healing.table.ts'
 import { forOperators, forTenant } from './views.ts'
 
-/** Findings that are shown of a fix. */
+/** The maximum number of findings shown for each fix. */
 const SHOWN = 20
-/** The most that a page holds; there are fewer fixes. */
+/** The page size of the list. All fixes fit on one page. */
 const LIMIT = 100
 
 export interface Fixes {
   list(caller: Admin): Promise<FixPage>
-  /** Repairs what is found now. @throws Problem 404, and 409 for one that is not proposed */
-  confirm(caller: Superadmin, id: number): Promise<Fix>
-  /** Confirms the fix of a key for the operator of the server. @throws Problem as `confirm` */
+  /** Repairs the current findings of a fix. @throws Problem 404 if it is unknown, 409 if it is not proposed */
+  confirm(caller: Superadmin, id: number): Promise<FixView>
+  /**
+   * Confirms the fix with this key, on behalf of the server's operator.
+   * @throws Problem for the same reasons as `confirm`
+   */
   confirmByKey(key: string): Promise<FixRow>
-  /** @throws Problem 404 */
+  /** Deletes a fix. @throws Problem 404 if the fix is unknown */
   remove(caller: Superadmin, id: number): Promise<void>
   seed(caller: Superadmin, overwrite: boolean): Promise<Seeded>
   stats(caller: Admin): Promise<FixStats>
@@ -35,7 +38,7 @@ export interface FixesDeps extends ConfirmDeps {
   db: Scopes
   clock: Time
   fixes: ReadonlyMap<string, Known>
-  /** Told when a fix may have another state. */
+  /** Called after an operation that may have changed a fix. */
   changed(): Promise<unknown>
 }
 
@@ -43,8 +46,8 @@ export function fixesService(deps: FixesDeps): Fixes {
   const { db, clock, fixes, changed } = deps
   const keys = [...fixes.keys()]
 
-  /** The fixes as the caller may see them; the second transaction sees no other tenant's findings. */
-  async function views(caller: Admin): Promise<Fix[]> {
+  /** Returns the fixes as the caller may see them. Reads findings in the caller's scope, which hides other tenants. */
+  async function views(caller: Admin): Promise<FixView[]> {
     const rows = await db.acrossTenants((tx) => store.listFixes(tx, keys), 'read')
     const shown = Map.groupBy(
       await forCaller(db, caller, (tx) => showFindings(tx, SHOWN), 'read'),
@@ -64,7 +67,7 @@ export function fixesService(deps: FixesDeps): Fixes {
     },
 
     async confirm(caller, id) {
-      await confirm(deps, actorOf(caller), id)
+      await confirmFinding(deps, actorOf(caller), id)
       await changed()
       const all = await views(caller)
       return orNotFound(
@@ -80,7 +83,7 @@ export function fixesService(deps: FixesDeps): Fixes {
           (await rows()).find((row) => row.key === key),
           'fix',
         )
-      await confirm(deps, SYSTEM, (await find()).id)
+      await confirmFinding(deps, SYSTEM, (await find()).id)
       await changed()
       return find()
     },
@@ -122,7 +125,7 @@ export function fixesService(deps: FixesDeps): Fixes {
       const all = await views(caller)
       return {
         total: all.length,
-        by_status: countBy(STATUSES, all, ({ status }) => status),
+        by_status: countBy(FIX_STATUSES, all, ({ status }) => status),
         by_severity: countBy(SEVERITIES, all, ({ severity }) => severity),
         occurrences: all.reduce((sum, { occurrences }) => sum + occurrences, 0),
         ...(caller.role === 'superadmin'
@@ -137,8 +140,8 @@ const NONE: readonly Shown[] = []
 
 function countBy<const Names extends readonly string[]>(
   names: Names,
-  fixes: readonly Fix[],
-  of: (fix: Fix) => Names[number],
+  fixes: readonly FixView[],
+  of: (fix: FixView) => Names[number],
 ): Record<Names[number], number> {
   const counts = names.map((name) => [name, fixes.filter((fix) => of(fix) === name).length])
   return Object.fromEntries(counts)

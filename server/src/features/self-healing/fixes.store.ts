@@ -1,8 +1,8 @@
-/** The SQL of the catalogue of fixes. */
+/** The SQL for the catalogue of fixes. */
 import { type Selectable, sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
-import type { Fix } from '../../platform/fix.ts'
-import type { FixesTable, ScansTable, Status } from './self-healing.table.ts'
+import type { Fix } from '../../platform/feature/fix.ts'
+import type { FixesTable, FixStatus, ScansTable } from './self-healing.table.ts'
 
 const COLUMNS = [
   'id',
@@ -37,12 +37,12 @@ const there = (tx: TenantTx, keys: readonly string[]) =>
     .where('deleted_at', 'is', null)
     .select(COLUMNS)
 
-/** Those of the keys that are in the catalogue. */
+/** Returns the fixes with these keys, except deleted ones. */
 export function listFixes(tx: TenantTx, keys: readonly string[]): Promise<FixRow[]> {
   return keys.length === 0 ? Promise.resolve([]) : there(tx, keys).orderBy('id').execute()
 }
 
-/** Undefined also for one that this release does not know. */
+/** Returns a fix. Returns undefined if it does not exist, was deleted, or is unknown to this release. */
 export async function findFix(
   tx: TenantTx,
   id: number,
@@ -52,7 +52,7 @@ export async function findFix(
   return there(tx, keys).where('id', '=', id).executeTakeFirst()
 }
 
-/** What the code says of a fix; the row holds it for those who change it there. */
+/** Returns the columns defined in code. They are copied to the row, where an operator can change them. */
 const toldOf = ({ key, title, description, plan, severity, automatic }: Fix) => ({
   key,
   title,
@@ -73,7 +73,7 @@ const NEVER_APPLIED = {
 
 const NEW = { ...NEVER_APPLIED, looked_at: null, last_detected_at: null, position: null } as const
 
-/** Makes those that never were. Returns how many. */
+/** Inserts fixes that have never been in the database. Returns the number of inserted fixes. */
 export async function insertMissing(tx: TenantTx, fixes: readonly Fix[]): Promise<number> {
   const known = await tx.db.selectFrom('self_healing_fixes').select('key').execute()
   const keys = new Set(known.map(({ key }) => key))
@@ -88,7 +88,7 @@ export async function insertMissing(tx: TenantTx, fixes: readonly Fix[]): Promis
   return made.length
 }
 
-/** Puts the deleted ones among them back, as new. Returns how many. */
+/** Restores deleted fixes in their initial state. Returns the number of restored fixes. */
 export async function undelete(tx: TenantTx, fixes: readonly Fix[]): Promise<number> {
   let count = 0
   for (const fix of fixes) {
@@ -103,7 +103,7 @@ export async function undelete(tx: TenantTx, fixes: readonly Fix[]): Promise<num
   return count
 }
 
-/** Puts those back to how they came that are not so. Returns how many. */
+/** Resets fixes that differ from the code or from their initial state. Returns the number of reset fixes. */
 export async function reset(tx: TenantTx, fixes: readonly Fix[]): Promise<number> {
   let count = 0
   for (const fix of fixes) {
@@ -124,7 +124,7 @@ export async function reset(tx: TenantTx, fixes: readonly Fix[]): Promise<number
   return count
 }
 
-/** Takes a fix out, with what it has found. Returns whether it was there. */
+/** Marks a fix as deleted and deletes its findings. Returns false if the fix did not exist. */
 export async function deleteFix(tx: TenantTx, id: number, at: string): Promise<boolean> {
   const gone = await tx.db
     .updateTable('self_healing_fixes')
@@ -137,7 +137,7 @@ export async function deleteFix(tx: TenantTx, id: number, at: string): Promise<b
   return gone !== undefined
 }
 
-/** Keeps others from changing the fix until the transaction ends. Returns whether it is there still. */
+/** Locks a fix until the transaction ends. Returns false if the fix no longer exists. */
 export async function lockFix(tx: TenantTx, id: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('self_healing_fixes')
@@ -150,7 +150,7 @@ export async function lockFix(tx: TenantTx, id: number): Promise<boolean> {
 }
 
 export interface FixChange {
-  status?: Status
+  status?: FixStatus
   reason?: string | null
   unknown?: string | null
   occurrences?: number
@@ -158,7 +158,7 @@ export interface FixChange {
   last_detected_at?: string
   applied_at?: string
   applied_by?: number | null
-  /** In JSON. */
+  /** The result of the repair, encoded as JSON. */
   result?: string
   position?: string | null
   round?: number
@@ -175,16 +175,16 @@ export async function updateFix(tx: TenantTx, id: number, change: FixChange): Pr
     .execute()
 }
 
-export type Scan = Omit<Selectable<ScansTable>, 'one'>
+export type ScanRow = Omit<Selectable<ScansTable>, 'one'>
 
-export function findScan(tx: TenantTx): Promise<Scan | undefined> {
+export function findScan(tx: TenantTx): Promise<ScanRow | undefined> {
   return tx.db
     .selectFrom('self_healing_scans')
     .select(['at', 'duration_ms', 'looked_at', 'unknown'])
     .executeTakeFirst()
 }
 
-export async function saveScan(tx: TenantTx, scan: Scan): Promise<void> {
+export async function saveScan(tx: TenantTx, scan: ScanRow): Promise<void> {
   await tx.db
     .insertInto('self_healing_scans')
     .values({ one: true, ...scan })
@@ -192,11 +192,11 @@ export async function saveScan(tx: TenantTx, scan: Scan): Promise<void> {
     .execute()
 }
 
-/** How often of all times applying ended well, and what the last scan was. */
+/** Returns the share of all repairs that succeeded (null if there were none), and the last scan. */
 export async function howItGoes(
   tx: TenantTx,
   keys: readonly string[],
-): Promise<{ success_rate: number | null; last_scan: Scan | null }> {
+): Promise<{ success_rate: number | null; last_scan: ScanRow | null }> {
   const fixes = await listFixes(tx, keys)
   const well = fixes.reduce((sum, { applications }) => sum + applications, 0)
   const all = fixes.reduce((sum, { failures }) => sum + failures, well)

@@ -1,3 +1,3 @@
-/** What the composition root uses of self-healing. */
+/** Exports the self-healing feature to the composition root. */
 export { SELF_HEALING_TABLES } from './self-healing.table.ts'
 export { openSelfHealing } from './self-healing.ts'

@@ -1,19 +1,19 @@
 import type { Generated, JSONColumnType } from 'kysely'
-import type { Evidence, Severity } from '../../platform/fix.ts'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { Evidence, Severity } from '../../platform/feature/fix.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 export const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const satisfies Severity[]
 
-export const STATUSES = ['idle', 'proposed', 'applied', 'failed'] as const
-export type Status = (typeof STATUSES)[number]
+export const FIX_STATUSES = ['idle', 'proposed', 'applied', 'failed'] as const
+export type FixStatus = (typeof FIX_STATUSES)[number]
 
-/** What came of applying a fix. */
-export interface Result {
+/** The result of a repair. */
+export interface RepairResult {
   repaired: number
-  /** Of what was found before, or when the repair looked under its locks. */
+  /** The number of findings that disappeared before their repair. */
   already_gone: number
   failed: number
-  /** What was found when it was looked at again. */
+  /** The number of findings that remain after the repair. */
   remaining: number
   duration_ms: number
 }
@@ -26,7 +26,7 @@ export interface FixesTable {
   plan: string
   severity: Severity
   automatic: boolean
-  status: Generated<Status>
+  status: Generated<FixStatus>
   reason: string | null
   unknown: string | null
   occurrences: Generated<number>
@@ -34,7 +34,7 @@ export interface FixesTable {
   last_detected_at: string | null
   applied_at: string | null
   applied_by: number | null
-  result: JSONColumnType<Result> | null
+  result: JSONColumnType<RepairResult> | null
   position: string | null
   round: Generated<number>
   applications: Generated<number>
@@ -72,9 +72,9 @@ export interface ScansTable {
 }
 
 export const SELF_HEALING_TABLES = {
-  // What people took out, and how often it helped, is of this installation and not of its data.
+  // Deletions of fixes and success counts belong to this installation, so a restore keeps them.
   self_healing_fixes: 'never touched',
-  // The next scan says what is wrong with the data that came back.
+  // A restore clears the findings. The next scan detects the faults in the restored data.
   self_healing_findings: 'made anew',
   self_healing_repairs: 'never touched',
   self_healing_scans: 'never touched',

@@ -1,40 +1,41 @@
-/** Self-healing, put together: it knows what a fix is, and none by name. */
+/** Assembles the self-healing feature. The fixes are declared by other features. */
 import type { Needs } from '../../core.ts'
 import { purgerOf } from '../../platform/db/index.ts'
-import type { Feature } from '../../platform/feature.ts'
-import type { Fix } from '../../platform/fix.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
+import type { Fix } from '../../platform/feature/fix.ts'
 import { jobKind } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { fixOperations } from './fixes.routes.ts'
 import { type Fixes, fixesService } from './fixes.service.ts'
 import { insertMissing } from './fixes.store.ts'
-import { type Scan, type ScanOptions, scan } from './scan/scan.ts'
-import { watchFixes } from './watch.ts'
+import { watchFixes } from './health.ts'
+import { repairsAttention } from './overview.ts'
+import { runScan, type Scan, type ScanOptions } from './scan/scan.ts'
 
 type Core = Needs<
-  'db' | 'clock' | 'log' | 'jobs' | 'metrics' | 'openConnection',
+  'db' | 'clock' | 'log' | 'jobs' | 'metrics' | 'openConnection' | 'outage',
   'SELF_HEALING' | 'SELF_HEALING_SCAN'
 >
 
-/** Tried once, and never later: the next scan comes anyway. It outlasts detectors that all run into their bound. */
+/** The scheduled scan. Not retried, because another scan follows. Its expiry is long enough for all slow detectors. */
 const SCAN = jobKind<Record<string, never>>('self-healing.scan', {
   retries: 0,
-  mayRunLate: false,
   expireInSeconds: 1800,
 })
 
 const purgers = [purgerOf('self_healing_findings'), purgerOf('self_healing_repairs')]
 
 export interface SelfHealing extends Feature {
-  /** Scans once, now; undefined where another scan is under way. */
+  /** Starts a scan immediately. Returns undefined if another scan is already running. */
   scan(options?: ScanOptions): Promise<Scan | undefined>
   readonly service: Fixes
 }
 
 /**
- * @param list all fixes that there are
- * @param lookMs what a detector may take, where a test cannot wait
- * @throws Error when two have one key
+ * Opens self-healing and adds missing fixes to the catalogue.
+ * @param list the fixes of all features
+ * @param lookMs the time limit of a detector; tests pass a shorter one
+ * @throws Error if two fixes have the same key
  */
 export async function openSelfHealing(
   core: Core,
@@ -45,20 +46,24 @@ export async function openSelfHealing(
   const fixes = byKey(list)
   await db.acrossTenants((tx) => insertMissing(tx, list))
   const watch = watchFixes(core, fixes)
-  const changed = () => canFail(watch.look(), 'looking at the fixes', log)
+  const changed = () => canFail(watch.look(), 'self-healing health check', log)
   const deps = { ...core, fixes, changed, repairs: config.SELF_HEALING === 'auto' }
   const scanOnce = async (options?: ScanOptions) => {
-    const scanned = await scan(lookMs === undefined ? deps : { ...deps, lookMs }, options)
+    const scanned = await runScan(lookMs === undefined ? deps : { ...deps, lookMs }, options)
     await changed()
     return scanned
   }
   jobs.schedule(SCAN, config.SELF_HEALING === 'off' ? undefined : config.SELF_HEALING_SCAN.text)
-  jobs.work(SCAN, async (_data, { signal }) => void (await scanOnce({ signal, isPatient: true })))
+  jobs.work(SCAN, async (_data, { signal }) => {
+    // Skips the scan after a long outage, because overdue work is then expected and not a fault.
+    if (!core.outage.isRecent()) await scanOnce({ signal, isPatient: true })
+  })
   const service = fixesService(deps)
   return {
     name: 'self-healing',
     operations: fixOperations(service),
     checks: { self_healing: watch.check },
+    attention: repairsAttention(watch.waiting),
     upkeep: [watch.upkeep],
     async purgeRows(tx, tenantId, limit) {
       for (const purge of purgers) if (await purge(tx, tenantId, limit)) return true
@@ -72,7 +77,7 @@ export async function openSelfHealing(
 function byKey(list: readonly Fix[]): ReadonlyMap<string, Fix> {
   const fixes = new Map<string, Fix>()
   for (const fix of list) {
-    if (fixes.has(fix.key)) throw new Error(`the fix ${fix.key} is there twice`)
+    if (fixes.has(fix.key)) throw new Error(`the fix ${fix.key} is registered twice`)
     fixes.set(fix.key, fix)
   }
   return fixes

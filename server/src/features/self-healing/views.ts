@@ -1,10 +1,13 @@
-/** A fix as its reader may see it: the platform's for a superadmin, what is theirs for anyone else. */
-import type { Fix as Known } from '../../platform/fix.ts'
-import type { Fix } from './fixes.schema.ts'
+/**
+ * Converts fixes for API responses. Superadmins see all findings; other administrators see only their tenant's
+ * findings.
+ */
+import type { Fix as Known } from '../../platform/feature/fix.ts'
+import type { Shown } from './detect/findings.store.ts'
+import type { FixView } from './fixes.schema.ts'
 import type { FixRow } from './fixes.store.ts'
-import type { Shown } from './look/findings.store.ts'
 
-/** What is shown of a fix whoever asks: the catalogue, and what the reader may see of its findings. */
+/** Returns the fields that every caller sees: the catalogue entry, and the findings that this caller may see. */
 function common(row: FixRow, known: Known, shown: readonly Shown[]) {
   const { id, key, title, description, plan, severity, automatic } = row
   return {
@@ -28,7 +31,7 @@ function common(row: FixRow, known: Known, shown: readonly Shown[]) {
   }
 }
 
-export function forOperators(row: FixRow, known: Known, shown: readonly Shown[]): Fix {
+export function forOperators(row: FixRow, known: Known, shown: readonly Shown[]): FixView {
   const { status, reason, unknown, last_detected_at, applied_at, applied_by, result } = row
   return {
     ...common(row, known, shown),
@@ -42,8 +45,11 @@ export function forOperators(row: FixRow, known: Known, shown: readonly Shown[])
   }
 }
 
-/** Of what is not the reader's tenant's there is nothing, not even that it is. */
-export function forTenant(row: FixRow, known: Known, shown: readonly Shown[]): Fix {
+/**
+ * Returns the view for a tenant's administrator. Hides all information about other tenants, including whether they have
+ * findings.
+ */
+export function forTenant(row: FixRow, known: Known, shown: readonly Shown[]): FixView {
   const isOpen = shown.length > 0 && (row.status === 'proposed' || row.status === 'failed')
   return {
     ...common(row, known, shown),

@@ -1,11 +1,11 @@
-/** The texts that a start prints: the first superadmin as soon as there is one, then how to reach the service. */
+/** The texts printed at startup: the first superadmin's sign-in data when created, then the service's addresses. */
 import type { Bootstrapped } from './bootstrap.service.ts'
 import { DEMO_ACCOUNTS, DEMO_PASSWORD } from './demo.service.ts'
 import { DEMO_SUBDOMAIN } from './demo.store.ts'
 
 /**
- * Returns who operates the platform.
- * @param file where a generated password was written, because the output is kept
+ * Returns the lines with the first superadmin's sign-in data.
+ * @param file the file that contains the generated password; undefined to print the password itself
  */
 export function superadminLines(
   { email, password }: Bootstrapped,
@@ -13,7 +13,7 @@ export function superadminLines(
 ): string {
   return [
     '',
-    'The first superadmin, of tenant "platform":',
+    'Sign-in of the first superadmin, in tenant "platform":',
     `  ${email}`,
     passwordLine(password, file),
     '',
@@ -21,19 +21,19 @@ export function superadminLines(
 }
 
 function passwordLine(password: string | null, file: string | undefined): string {
-  if (password === null) return '  password as configured'
+  if (password === null) return '  password from BOOTSTRAP_ADMIN_PASSWORD'
   return file === undefined
-    ? `  password ${password}   (shown this once; the first sign-in has to change it)`
-    : `  password in ${file}   (the first sign-in has to change it; then delete the file)`
+    ? `  password ${password}   (shown only once; you have to change it at the first sign-in)`
+    : `  password in ${file}   (you have to change it at the first sign-in; then delete the file)`
 }
 
-/** Returns the text that a start ends with: the console's address, who can sign in to the demo, and the API. */
+/** Returns the text printed at the end of startup: the addresses of the console and the API, and the demo accounts. */
 export function announcement({ address, hasDemo }: { address: string; hasDemo: boolean }): string {
   const demo = [
     `Sign in to the demo clinic ("${DEMO_SUBDOMAIN}") as one of these people. Their password is ${DEMO_PASSWORD}.`,
     ...DEMO_ACCOUNTS.map(({ email, role }) => `  ${email.padEnd(26)}${role}`),
     '',
-    'While the demo exists, webhooks may also be sent to this machine (http://127.0.0.1:PORT/).',
+    'While the demo clinic exists, webhooks may also target this machine (http://127.0.0.1:PORT/).',
     '',
   ]
   return [

@@ -1,4 +1,4 @@
-/** An empty database gets the platform tenant and its first superadmin (decisions §2). */
+/** Creates the platform tenant and its first superadmin in an empty database (decisions §2). */
 
 import { randomBytes } from 'node:crypto'
 import { isoAt } from '../../lib/clock.ts'
@@ -12,13 +12,13 @@ import { insertUser } from '../users/index.ts'
 
 export interface Bootstrapped {
   email: string
-  /** The generated password, to be shown once; null when it was given. */
+  /** The generated password, which must be shown exactly once; null if the operator configured the password. */
   password: string | null
 }
 
 /**
- * Makes the platform tenant and its superadmin where there are none.
- * @returns who can sign in; null when everything was there already
+ * Creates the platform tenant and its first superadmin if they do not exist yet.
+ * @returns the superadmin's sign-in data; null if nothing was created
  */
 export async function bootstrap(
   db: Scopes,
@@ -45,7 +45,7 @@ export async function bootstrap(
       department_id: null,
       can_see_all_patients: false,
       password_hash,
-      // One that was printed is known to whoever reads the terminal or the log of the container.
+      // A generated password must be changed, because anyone who can read the terminal or the container's log knows it.
       must_change_password: first.password === undefined,
       email_verified_at: isoAt(db.clock),
     })

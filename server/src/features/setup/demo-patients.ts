@@ -1,4 +1,4 @@
-/** Two hundred people who do not exist, the same in every demo. */
+/** Generates two hundred fictional patients, identical in every demo. */
 import type { NewDemoPatient } from '../patients/index.ts'
 
 const GIVEN = {
@@ -22,7 +22,7 @@ const NOTES = ['Comes with a walking frame.', 'Prefers appointments in the morni
 
 const pick = <T>(list: readonly T[], index: number): T => list[index % list.length] as T
 
-/** The demo's patient of that number, without a place. */
+/** Returns the demo patient with this index. The patient has no department and no attending doctor yet. */
 export function demoPatient(
   index: number,
 ): Omit<NewDemoPatient, 'department_id' | 'attending_doctor_id'> {
@@ -35,7 +35,7 @@ export function demoPatient(
     birth_date: `${1930 + ((index * 37) % 90)}-${month}-${day}`,
     sex,
     identifiers: [{ system: 'demo', value: `D-${number}` }],
-    // Numbers and addresses that are nobody's (RFC 2606, the German regulator's range for films).
+    // Uses domains reserved by RFC 2606 and phone numbers that the German regulator reserves for films.
     phone: `+49 30 23125 ${number.slice(-3)}`,
     email: index % 3 === 0 ? `patient${number}@demo.example` : null,
     address: `Musterstraße ${index + 1}, 12345 Musterstadt`,

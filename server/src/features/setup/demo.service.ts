@@ -1,4 +1,4 @@
-/** The demo clinic: three departments, users of every role, 200 synthetic patients (decisions §11). */
+/** Creates the demo clinic: three departments, users of every role and 200 synthetic patients (decisions §11). */
 import { isoAt } from '../../lib/clock.ts'
 import type { Role } from '../../lib/roles.ts'
 import type { KeyRing, Passwords } from '../../platform/crypto/index.ts'
@@ -11,13 +11,13 @@ import { insertUser } from '../users/index.ts'
 import { DEMO_SUBDOMAIN, isDemoDone } from './demo.store.ts'
 import { demoPatient } from './demo-patients.ts'
 
-/** Known to everyone, as it is for trying out; the demo is never made in production. */
+/** The demo's public password. Production never creates a demo. */
 export const DEMO_PASSWORD = 'try-Wardkeep-26'
 
 const DEPARTMENTS = ['Cardiology', 'Paediatrics', 'Radiology'] as const
 const PATIENTS = 200
 
-/** Who can sign in to the demo; the number is the department's. */
+/** The users of the demo. The number is the index of the user's department. */
 const PEOPLE: readonly (readonly [
   local: string,
   name: string,
@@ -32,13 +32,14 @@ const PEOPLE: readonly (readonly [
   ['auditor', 'Otto Prüfer', 'auditor', null],
 ]
 
-/** The demo's accounts, for the start to print. */
-export const DEMO_ACCOUNTS = PEOPLE.map(([local, , role]) => ({
+/** The demo accounts that are printed at startup. */
+export const DEMO_ACCOUNTS = PEOPLE.map(([local, full_name, role]) => ({
   email: `${local}@demo.local`,
+  full_name,
   role,
 }))
 
-/** The demo, as people sign in to it. */
+/** The data needed to sign in to the demo. */
 export const DEMO = {
   subdomain: DEMO_SUBDOMAIN,
   password: DEMO_PASSWORD,
@@ -51,7 +52,7 @@ export interface DemoDeps {
   keyRing: KeyRing
 }
 
-/** Makes the demo tenant where there never was one. Returns whether this call made it. */
+/** Creates the demo tenant, unless a demo exists or was deleted earlier. Returns whether a demo was created. */
 export async function makeDemo({ db, passwords, keyRing }: DemoDeps): Promise<boolean> {
   if (await db.acrossTenants(isDemoDone, 'read')) return false
   const hashes = await Promise.all(PEOPLE.map(() => passwords.hash(DEMO_PASSWORD, 'setup')))
@@ -61,6 +62,7 @@ export async function makeDemo({ db, passwords, keyRing }: DemoDeps): Promise<bo
     const tenant = await insertTenant(tx, {
       name: 'Demo clinic',
       subdomain: DEMO_SUBDOMAIN,
+      settings: { registration: 'open' },
       is_demo: true,
     })
     await fill(tx, keyRing, tenant.id, { hashes, verifiedAt: isoAt(db.clock) })

@@ -1,17 +1,19 @@
-/** Whether there is a demo clinic, or was one. */
+/** SQL queries that check whether a demo clinic exists or existed before. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 import { findAskedTenant, isSubdomainTaken } from '../tenants/index.ts'
 
 export const DEMO_SUBDOMAIN = 'demo'
 
-/** Whether there is one that people can sign in to. */
+/** Returns whether users can sign in to a demo clinic. */
 export async function hasDemo(tx: TenantTx): Promise<boolean> {
   const tenant = await findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN })
   return tenant?.is_demo === true && tenant.is_active
 }
 
-/** Whether one was ever made, or can't be: who has deleted it does not want it back, with a password known to all. */
+/**
+ * Returns whether a demo was created before or another tenant uses its subdomain. A deleted demo is not created again.
+ */
 export async function isDemoDone(tx: TenantTx): Promise<boolean> {
   return (await isSubdomainTaken(tx, DEMO_SUBDOMAIN)) || wasMade(tx)
 }

@@ -1,3 +1,3 @@
-/** What the composition root uses of the first start. */
+/** Public exports of the setup feature for the composition root. */
 export { DEMO } from './demo.service.ts'
 export { openSetup } from './setup.ts'

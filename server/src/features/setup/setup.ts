@@ -1,23 +1,23 @@
-/** The first start, put together. */
+/** The setup feature, which prepares the database at the first start. */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import { StartupError } from '../../lib/startup-error.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
-import { openDemoStanding } from './demo-standing.ts'
+import { openDemoStanding } from './demo-state.ts'
 
 const DEMO_IS_THERE =
-  'NODE_ENV: the database has the demo clinic, whose password everyone knows: start without `production`, delete or deactivate tenant "demo" as a superadmin, and start again.'
+  'NODE_ENV: the database contains the demo clinic, whose passwords are public. Start without `production`, delete or deactivate tenant "demo" as a superadmin, and start again with `production`.'
 
 export interface Setup {
   /**
-   * Makes what an empty database lacks. Returns how to announce the service at its address.
-   * @param tell told of the first superadmin once there is one: nobody else will ever know the password
-   * @throws StartupError in production where people could sign in to a demo clinic
+   * Creates the first superadmin and the demo if missing. Returns a function that renders the startup announcement.
+   * @param tell receives the first superadmin's sign-in data immediately, because the password cannot be shown again
+   * @throws StartupError in production if users could sign in to a demo clinic
    */
   setUp(tell: (lines: string) => void): Promise<(address: string) => string>
 }
@@ -27,15 +27,15 @@ type Core = Needs<
   'DATA_DIR' | 'DEMO' | 'NODE_ENV' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
 >
 
-/** In the data folder. */
+/** The name of the password file in the data directory. */
 const PASSWORD_FILE = 'first-password'
 
 export function openSetup(core: Core): Feature & Setup {
   const { db, passwords, keyRing, config } = core
 
   /**
-   * Writes a generated password to a file unless the output is a terminal, because logs of containers are kept. Returns
-   * the file. Without one the password is shown: nobody could learn it later.
+   * Writes a generated password to a file and returns its path, because container logs are stored. Returns undefined
+   * for a terminal, or if writing fails. The caller then prints the password, which cannot be shown again.
    */
   async function keepPassword(password: string | null): Promise<string | undefined> {
     if (password === null || process.stdout.isTTY) return undefined
@@ -46,7 +46,7 @@ export function openSetup(core: Core): Feature & Setup {
       await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
       return file
     }
-    return canFail(write(), 'writing the password of the first superadmin', core.log)
+    return canFail(write(), 'writing of the first superadmin password', core.log)
   }
 
   const demo = openDemoStanding(core)
@@ -61,7 +61,7 @@ export function openSetup(core: Core): Feature & Setup {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
-      // At once: where the start fails behind this, the next one finds the superadmin there already.
+      // Prints the sign-in data now. If startup fails later, the next start no longer knows the password.
       if (made) tell(superadminLines(made, await keepPassword(made.password)))
       if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.look()
       return (address) => announcement({ address, hasDemo: demo.isThere() })

@@ -1,4 +1,4 @@
-/** What other features and the composition root may use of tenants. */
+/** Public exports of the tenants feature for other features and the composition root. */
 
 export { deleteTenants, leavingTenants } from './restored.store.ts'
 export { purgeDeletedTenants } from './tenants.jobs.ts'
@@ -8,6 +8,7 @@ export { ofNamedTenant } from './tenants.scope.ts'
 export {
   type AskedTenant,
   countOperators,
+  eventTenantId,
   findAskedTenant,
   findAskedTenantId,
   findPlatformTenant,

@@ -1,13 +1,13 @@
-/** The SQL of tenants within a restore. */
-import type { Connection } from '../../platform/db/index.ts'
+/** SQL queries about tenants during a restore. */
+import type { PgConnection } from '../../platform/db/index.ts'
 import type { Actor } from '../../platform/journal/index.ts'
 
 /**
- * Returns the tenants that a restore deletes: those that are deleted in the backup and were restored since, and, in a
- * full restore, those that the backup does not know.
+ * Returns the tenants that a restore deletes: those that are deleted in the backup but not in the current data. A full
+ * restore also deletes tenants that the backup does not contain.
  */
 export async function leavingTenants(
-  client: Connection,
+  client: PgConnection,
   tenantId: number | null,
 ): Promise<number[]> {
   const { rows } = await client.query<{ id: string }>(
@@ -20,9 +20,11 @@ export async function leavingTenants(
   return rows.map(({ id }) => Number(id))
 }
 
-/** Deletes tenants like a request does: nothing of theirs is lost, and each can be restored. */
+/**
+ * Marks tenants as deleted, in the same way as a deletion request. Their data stays, so each tenant can be restored.
+ */
 export async function deleteTenants(
-  client: Connection,
+  client: PgConnection,
   tenants: readonly number[],
   { user_id, user_email, origin }: Actor,
 ): Promise<void> {

@@ -1,9 +1,9 @@
-/** Destroys deleted tenants for good once their time is over, in small batches. */
+/** The background job that purges deleted tenants after their grace period, in small batches. */
 import type { Needs } from '../../core.ts'
 import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
 import type { PurgeRows, Scopes } from '../../platform/db/index.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { type JobContext, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
@@ -18,14 +18,14 @@ const PURGE = jobKind<Record<string, never>>('tenants.purge', {
 })
 const BATCH = 1000
 
-/** How the rows of a deleted tenant go, from features in the order in which they were opened: the last first. */
+/** Returns the functions that delete a purged tenant's rows. Features that were opened last delete their rows first. */
 export function purgesOf(features: readonly Feature[]): PurgeRows[] {
   return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
 }
 
 /**
- * Registers the job. It destroys tenants `TENANT_PURGE_DAYS` after their deletion, in a restored copy after its release:
- * where the backup is from they may have been put back since.
+ * Registers the job, which purges tenants `TENANT_PURGE_DAYS` after their deletion. On a restored copy, the job waits
+ * until an operator releases the copy. The original database may have restored the tenants since the backup.
  */
 export function purgeDeletedTenants(
   core: Needs<'db' | 'clock' | 'jobs' | 'hold' | 'log', 'TENANT_PURGE_DAYS'>,
@@ -36,10 +36,10 @@ export function purgeDeletedTenants(
   jobs.schedule(PURGE, '17 3 * * *')
   const work = async (_data: object, { signal }: JobContext) => {
     const clock = await core.db.agreedClock.read()
-    await purge({ ...core, clock }, config.TENANT_PURGE_DAYS, signal, purges)
+    await purgeTenants({ ...core, clock }, config.TENANT_PURGE_DAYS, signal, purges)
   }
   jobs.work(PURGE, work, { when: hold.whenReleased })
-  hold.onRelease(store.beginGraceAnew)
+  hold.onRelease(store.restartTenantGracePeriod)
 }
 
 interface PurgeDeps {
@@ -49,11 +49,11 @@ interface PurgeDeps {
 }
 
 /**
- * Exported for the job's test. A tenant that cannot be destroyed keeps none of the others.
- * @throws the signal's reason between two batches; the next run goes on
- * @throws what the first tenant failed by that could not be destroyed, behind all others
+ * Purges deleted tenants. If the purge of one tenant fails, continues with the others. Exported for unit tests.
+ * @throws the abort reason of the signal, between two batches; the next run continues
+ * @throws the error of the first tenant that could not be purged, after all other tenants
  */
-export async function purge(
+export async function purgeTenants(
   { db, clock, log }: PurgeDeps,
   keepDays: number,
   signal: AbortSignal,
@@ -67,11 +67,11 @@ export async function purge(
       await destroy(db, id, signal, purges)
     } catch (error) {
       signal.throwIfAborted()
-      log.error({ err: error, tenant_id: id }, 'purging a deleted tenant failed')
+      log.error({ err: error, tenant_id: id }, 'tenant purge failed')
       failures.push(error)
     }
   }
-  // The job counts as failed, and is tried again.
+  // Makes the job fail, so that it is retried.
   if (failures.length > 0) throw failures[0]
 }
 

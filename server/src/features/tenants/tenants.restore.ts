@@ -1,22 +1,25 @@
-/** Restore rules of tenants: a restore never loosens their settings. */
-import type { RestoreColumns } from '../../platform/restore-columns.ts'
+/** Restore rules for tenants: a restore never makes a tenant's settings less strict. */
+import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
 
-/** Ranks the setting `registration`, `approval` by default. The stricter value stays. */
+/** Ranks the values of the setting `registration`, whose default is `approval`. A restore keeps the stricter value. */
 const openness = (row: string) =>
   `case ${row}.settings ->> 'registration' when 'closed' then 0 when 'open' then 2 else 1 end`
 const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
-/** True if the tenant is hidden from the public list. */
+/** The SQL condition that a tenant is hidden from the public list. */
 const hidden = (row: string) => `coalesce(${row}.settings -> 'listed' = 'false', false)`
 const HIDDEN_SINCE = `${hidden('live')} and not ${hidden('stage')}`
 
-/** The roles that must have a second factor. The current setting stays. */
+/** The setting `require_totp`: the roles that must have a second factor. A restore keeps the current setting. */
 const demanded = (row: string) => `${row}.settings -> 'require_totp'`
 const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} is distinct from ${demanded('stage')}`
 
 const withDemand = `case when ${TODAYS_DEMAND}
   then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end`
-/** Removes the setting if the current settings do not have it. */
+/**
+ * Replaces the backup's `registration` with the current value if that is stricter, or removes it if there is no current
+ * value.
+ */
 const withRegistration = `case when ${TODAYS_REGISTRATION}
   then (${withDemand}) - 'registration'
     || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))
@@ -24,7 +27,7 @@ const withRegistration = `case when ${TODAYS_REGISTRATION}
 const mergedSettings = `case when ${HIDDEN_SINCE}
   then jsonb_set(${withRegistration}, '{listed}', 'false') else ${withRegistration} end`
 
-/** Keeps the value of the backup unless the purge of the tenant has begun. */
+/** Uses the backup's value of the column, unless the purge of the tenant has started. */
 const unlessPurged = (column: string, purged: string) =>
   `case when live.purge_started_at is null then stage.${column} else ${purged} end`
 

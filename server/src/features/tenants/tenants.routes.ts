@@ -1,4 +1,4 @@
-/** `/api/admin/tenants*` and the public list. */
+/** The `/api/admin/tenants*` routes and the route of the public list. */
 import Type from 'typebox'
 import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
@@ -21,7 +21,8 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       path: '/api/admin/tenants',
       id: 'listTenants',
       summary: 'List tenants',
-      description: 'Returns every tenant for a superadmin, otherwise only the own one.',
+      description:
+        'Returns every tenant for a superadmin, and only their own tenant for other callers.',
 
       tag,
       access: auditors,

@@ -1,4 +1,4 @@
-/** Tenants on the wire. */
+/** Request and response schemas for tenants. */
 import Type, { type Static } from 'typebox'
 import { patterned } from '../../lib/patterns.ts'
 import type { Refuse } from '../../lib/problems.ts'
@@ -19,43 +19,47 @@ export const Tenant = Type.Object(
 )
 export type Tenant = Static<typeof Tenant>
 
-/** What is never a tenant's subdomain: names that the service or its hosts need themselves. */
+/** Subdomains that no tenant can use, because the service or its hosts use them. */
 export const RESERVED_SUBDOMAINS: readonly string[] = ['www', 'api', 'admin', 'app', 'static']
 
-/** RFC 1035 label in lower case, and none of the reserved words (decisions §2). */
+/** A lower-case RFC 1035 label that is not reserved (decisions §2). */
 const Subdomain = Type.String({
   ...patterned(
     '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
-    'be 1 to 63 lower-case letters, digits and hyphens, and begin and end with a letter or digit',
+    'have 1 to 63 lower-case letters, digits or hyphens, and start and end with a letter or digit',
   ),
   noneOf: RESERVED_SUBDOMAINS,
-  description: `an RFC 1035 label in lower case, and none of ${RESERVED_SUBDOMAINS.join(', ')}`,
+  description: `A DNS label (RFC 1035) in lower case. Reserved names are rejected: ${RESERVED_SUBDOMAINS.join(', ')}.`,
 })
 
 const SETTINGS = {
   registration: {
     type: 'string',
     enum: ['open', 'approval', 'closed'],
-    description: 'who may register: anyone, anyone after approval (default), or nobody',
+    description:
+      'Who can register: `open` (anyone), `approval` (anyone, after approval by an admin; the default) or `closed` (nobody).',
   },
   require_totp: {
     type: 'array',
     eachOf: ROLES,
-    description: 'the roles that must have a second factor',
+    description: 'The roles that must have a second factor.',
   },
   idle_minutes: {
     type: 'integer',
     minimum: 2,
     maximum: 60,
-    description: 'minutes after which the console signs out a user who does nothing (default 15)',
+    description:
+      'Minutes of inactivity after which the console signs the user out. The default is 15.',
   },
-  listed: { type: 'boolean', description: 'false keeps the tenant off the public list' },
+  listed: { type: 'boolean', description: 'False removes the tenant from the public list.' },
 } as const
 
-/** Free-form, but what the service itself reads in it has its type. */
+/** A free-form object. Only the settings that the service itself uses have fixed types. */
 const Settings = Type.Unsafe<Record<string, unknown>>({ ...FreeForm, properties: SETTINGS })
 
-/** Refuses keys that are almost those the service reads: a misspelt demand would demand nothing. */
+/**
+ * Rejects keys that look like misspelt settings. Otherwise, a misspelt security setting would silently have no effect.
+ */
 export function refuseMisspelt(
   settings: Record<string, unknown> | undefined,
   refuse: Refuse,

@@ -1,7 +1,8 @@
-/** The rules of tenants. Each command is one transaction and one journal entry. */
+/** The business rules of tenants. Each command runs in one transaction and writes one journal entry. */
+
+import { recent } from '../../lib/brief-cache.ts'
 import { type Clock, SECOND } from '../../lib/clock.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
-import { recent } from '../../lib/recent.ts'
 import type { Admin, Auditor, RequireSignedIn, Superadmin } from '../../platform/access/index.ts'
 import {
   type Changes,
@@ -15,7 +16,9 @@ import { tenantEntry } from './tenants.journal.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
 
-/** Ends sessions within the transaction; handed in, as sessions know tenants and not the reverse. */
+/**
+ * Ends a tenant's sessions within the transaction. Passed in, because the auth feature imports the tenants feature.
+ */
 export type EndTenantSessions = (
   tx: TenantTx,
   which: { tenantId: number },
@@ -29,7 +32,7 @@ export interface Tenants {
   create(caller: Superadmin, tenant: NewTenant): Promise<Tenant>
   update(caller: Admin, id: number, change: TenantChange): Promise<Tenant>
   delete(caller: Superadmin, id: number): Promise<void>
-  /** Puts a deleted tenant back, for the command line. @throws Problem 404 */
+  /** Restores a deleted tenant. Called from the command line. @throws Problem 404 if no deleted tenant has this id */
   restore(id: number): Promise<Tenant>
 }
 
@@ -41,7 +44,7 @@ export interface TenantsDeps {
   requireSignedIn: RequireSignedIn
 }
 
-/** Anyone may ask for the public list, so the database is asked for it once in a while. */
+/** How long the public list is cached. The list needs a cache, because anyone can request it. */
 const PUBLIC_FOR = 5 * SECOND
 
 export function tenantsService(deps: TenantsDeps): Tenants {
@@ -51,7 +54,7 @@ export function tenantsService(deps: TenantsDeps): Tenants {
     if (topic === null || parseTopic(topic).kind === 'tenant') publicList.forget()
   })
 
-  /** Locks the tenant for a caller who is still signed in. @throws Problem 401, 404 */
+  /** Locks a tenant, and checks that the caller's session is still live. @throws Problem 401, 404 */
   async function lock(tx: TenantTx, caller: Admin, id: number): Promise<store.KnownTenant> {
     const [tenant] = await Promise.all([store.lockTenant(tx, id), requireSignedIn(tx, caller)])
     return orNotFound(tenant, 'tenant')
@@ -89,7 +92,7 @@ export function tenantsService(deps: TenantsDeps): Tenants {
         const before = await lock(tx, caller, id)
         if (active !== undefined && caller.role !== 'superadmin')
           throw new Problem('superadmin_required', {
-            detail: 'Only a superadmin may activate or deactivate a tenant',
+            detail: 'Only a superadmin can activate or deactivate a tenant.',
           })
         if (active === false) await refuseLosing(tx, caller, before)
         if (differing(before, change).length === 0) return before
@@ -116,7 +119,7 @@ export function tenantsService(deps: TenantsDeps): Tenants {
         await store.lockOperators(tx)
         const tenant = await lock(tx, caller, id)
         await refuseLosing(tx, caller, tenant)
-        await store.markDeleted(tx, id)
+        await store.markTenantDeleted(tx, id)
         await endSessions(tx, { tenantId: id }, 'tenant_deleted')
         tx.invalidate(`tenant:${id}`)
         await append(tx, actorOf(caller), tenantEntry('tenant.deleted', id))
@@ -136,7 +139,10 @@ export function tenantsService(deps: TenantsDeps): Tenants {
 
 const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
 
-/** The platform and the caller keep their tenant, and somebody stays who operates the platform. */
+/**
+ * Protects the platform tenant and the caller's own tenant, and makes sure that at least one superadmin can still sign
+ * in.
+ */
 async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTenant): Promise<void> {
   if (tenant.is_platform || tenant.id === caller.tenant_id) throw new Problem('tenant_protected')
   if ((await store.countOperators(tx, { tenantId: tenant.id })) === 0)

@@ -1,4 +1,4 @@
-/** The tenants' SQL. */
+/** SQL queries for tenants. */
 import { type RawBuilder, sql } from 'kysely'
 import { nameKey } from '../../lib/fold.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
@@ -7,7 +7,7 @@ import './tenants.table.ts'
 
 const COLUMNS = ['id', 'name', 'subdomain', 'settings', 'is_active', 'created_at'] as const
 
-/** A tenant with what only the service itself needs to know. */
+/** A tenant with fields that are not part of a response. */
 export type KnownTenant = Tenant & { is_platform: boolean; is_demo: boolean }
 
 function living(tx: TenantTx) {
@@ -15,14 +15,17 @@ function living(tx: TenantTx) {
   return tx.tenantId === null ? tenants : tenants.where('id', '=', tx.tenantId)
 }
 
-/** Lists that are bare arrays have no pages, and end here. */
+/** The maximum length of lists that are returned without pagination. */
 const MAX_LISTED = 1_000
 
 export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
   return byName(await living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute())
 }
 
-/** By the folded name, then by the name, then by id, as they come. */
+/**
+ * Sorts tenants by folded name, then by name. Tenants with the same name stay in the order of the input, which is by
+ * id.
+ */
 const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
   const keyed = tenants.map((tenant) => ({ tenant, key: nameKey(tenant.name) }))
   return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ tenant }) => tenant)
@@ -30,7 +33,7 @@ const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
 
 const compare = (a: string, b: string) => (a === b ? 0 : a < b ? -1 : 1)
 
-/** The tenants that anyone may choose from at sign-in (decisions §2). */
+/** Lists the tenants that anyone can choose from at sign-in (decisions §2). */
 export async function listPublicTenants(tx: TenantTx): Promise<PublicTenant[]> {
   const listed = await living(tx)
     .select(['id', 'name', 'subdomain'])
@@ -52,20 +55,26 @@ export function findTenant(tx: TenantTx, id: number): Promise<KnownTenant | unde
   return known(tx, id).executeTakeFirst()
 }
 
-/** As `findTenant`, and keeps others from changing the tenant until the transaction ends; sent at once. */
+/**
+ * Finds a tenant like `findTenant`, and locks the row until the transaction ends. Sends the query without waiting for
+ * earlier queries.
+ */
 export async function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
   return (await tx.sendFor<KnownTenant>(known(tx, id).forUpdate().compile()).rows)[0]
 }
 
-/** The same for others who only read it too: it stays as it is until the transaction ends; sent at once. */
+/**
+ * Finds a tenant and prevents changes to it until the transaction ends. Several transactions can hold this shared lock.
+ * Sends the query without waiting for earlier queries.
+ */
 export async function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
   return (await tx.sendFor<KnownTenant>(known(tx, id).forShare().compile()).rows)[0]
 }
 
-/** Which tenant a request is about: that of a subdomain, or the only one beside the platform's. */
+/** The tenant that a request refers to: the tenant with a subdomain, or the only one besides the platform tenant. */
 export type AskedTenant = { subdomain: string } | 'only'
 
-/** The condition that a row of `tenants` is the tenant that is asked for. */
+/** Returns the SQL condition that a row of `tenants` is the requested tenant. */
 export function isAskedFor(asked: 'only' | { subdomain: string | RawBuilder<string> }) {
   return asked === 'only'
     ? sql<boolean>`not tenants.is_platform and not exists (select from tenants other
@@ -83,7 +92,7 @@ export function findAskedTenant(
     .executeTakeFirst()
 }
 
-/** The id of `findAskedTenant`'s, without its settings, which may be long. */
+/** Finds the id of the requested tenant. Does not load the settings, which can be large. */
 export async function findAskedTenantId(
   tx: TenantTx,
   asked: AskedTenant,
@@ -92,7 +101,7 @@ export async function findAskedTenantId(
   return found?.id
 }
 
-/** Whether a tenant has the subdomain, be it a deleted one, which keeps it until it is purged. */
+/** Returns whether a tenant has the subdomain. A deleted tenant reserves its subdomain until it is purged. */
 export async function isSubdomainTaken(tx: TenantTx, subdomain: string): Promise<boolean> {
   const holder = await tx.db
     .selectFrom('tenants')
@@ -123,11 +132,11 @@ export function updateTenant(tx: TenantTx, id: number, change: TenantChange): Pr
     .executeTakeFirstOrThrow()
 }
 
-export async function markDeleted(tx: TenantTx, id: number): Promise<void> {
+export async function markTenantDeleted(tx: TenantTx, id: number): Promise<void> {
   await tx.db.updateTable('tenants').set({ deleted_at: sql`now()` }).where('id', '=', id).execute()
 }
 
-/** Takes a deletion back. Returns the tenant; undefined when none of the id is deleted. */
+/** Undoes the deletion of a tenant and returns the tenant. Returns undefined if no deleted tenant has this id. */
 export function unmarkDeleted(tx: TenantTx, id: number): Promise<Tenant | undefined> {
   return tx.db
     .updateTable('tenants')
@@ -147,12 +156,15 @@ export async function countTenants(tx: TenantTx): Promise<number> {
 }
 
 /**
- * Until the transaction ends nobody else changes who operates the platform: whoever could take away
- * a superadmin, or the tenant of one, takes this before looking who is left.
+ * Prevents changes to the set of superadmins until the transaction ends. Every change that may remove a superadmin or a
+ * superadmin's tenant must take this lock before counting the remaining superadmins.
  */
 export const lockOperators = (tx: TenantTx): Promise<void> => lockUntilEnd(tx, 'operators')
 
-/** How many superadmins can sign in: active ones of active tenants, but for one tenant's, or one user. */
+/**
+ * Counts the superadmins who can sign in, which requires an active user and an active tenant. Can exclude one tenant or
+ * one user.
+ */
 export async function countOperators(
   tx: TenantTx,
   { tenantId = null, userId = null }: { tenantId?: number | null; userId?: number | null },
@@ -165,16 +177,27 @@ export async function countOperators(
   return rows[0]?.count ?? 0
 }
 
-/** The platform's own tenant; there is one from the first start on. */
+/** Finds the platform tenant, which the first start of the service creates. */
 export function findPlatformTenant(tx: TenantTx): Promise<Tenant | undefined> {
   return living(tx).select(COLUMNS).where('is_platform', '=', true).executeTakeFirst()
 }
 
 /**
- * Has the days in which a deletion can be taken back begin anew, but for tenants that are half destroyed. Less the
- * hour in which a tenant's own webhooks still hear of its deletion: that was long ago.
+ * Returns the tenant whose journal and webhooks receive an event. Full backups and platform-wide events belong to the
+ * platform tenant. Returns null before the first start has created the platform tenant.
  */
-export async function beginGraceAnew(tx: TenantTx): Promise<void> {
+export async function eventTenantId(
+  tx: TenantTx,
+  tenantId: number | null = null,
+): Promise<number | null> {
+  return tenantId ?? (await findPlatformTenant(tx))?.id ?? null
+}
+
+/**
+ * Restarts the grace period of deleted tenants, except for those whose purge has started. Sets their deletion time
+ * to one hour ago, because a deleted tenant's webhooks continue to send for one hour.
+ */
+export async function restartTenantGracePeriod(tx: TenantTx): Promise<void> {
   await tx.db
     .updateTable('tenants')
     .set({ deleted_at: sql`greatest(deleted_at, now() - interval '1 hour')` })
@@ -184,8 +207,8 @@ export async function beginGraceAnew(tx: TenantTx): Promise<void> {
 }
 
 /**
- * Marks the tenants deleted before `before`: they cannot be put back any more. Returns their ids, and
- * those whose purge was begun earlier.
+ * Marks the tenants deleted before `before`, so that they can no longer be restored. Returns their ids, and the ids of
+ * tenants whose purge started earlier.
  */
 export async function startPurges(tx: TenantTx, before: string): Promise<number[]> {
   const rows = await tx.db
@@ -197,9 +220,10 @@ export async function startPurges(tx: TenantTx, before: string): Promise<number[
   return rows.map((row) => row.id)
 }
 
-/** Destroys the tenant itself, its data keys with it. Returns whether this call did. */
+/** Deletes the tenant's row and its data keys. Returns whether this call deleted the row. */
 export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
-  // Whichever goes first, at the end nothing is left that a data key had sealed.
+  // Defers the constraint checks to the commit, because rows are deleted in any order. No encrypted row may then lack
+  // its key.
   await sql`set constraints all deferred`.execute(tx.db)
   const result = await tx.db
     .deleteFrom('tenants')

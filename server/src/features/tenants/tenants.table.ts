@@ -1,5 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 export interface TenantsTable {
   id: Generated<number>

@@ -1,6 +1,6 @@
-/** Tenants, put together. */
+/** Assembles the tenants feature. */
 import type { Needs } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { TENANT_COLUMNS } from './tenants.restore.ts'
 import { tenantOperations } from './tenants.routes.ts'
 import { type Tenants, type TenantsDeps, tenantsService } from './tenants.service.ts'

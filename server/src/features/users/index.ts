@@ -1,6 +1,6 @@
-/** What other features and the composition root may use of users. */
+/** Public exports of the users feature for other features and the composition root. */
 
-export { actingOn, type OnUser, type ReadUser, readingUsers } from './acting.ts'
+export { actingOn, type OnUser, type ReadUser, readingUsers } from './acting-on-users.ts'
 export { type CheckPassword, passwordCheck } from './own-password.ts'
 export {
   isAddressOfOther,

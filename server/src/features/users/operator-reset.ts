@@ -1,4 +1,4 @@
-/** Lets a superadmin in again from the command line, when no other superadmin can (docs/runbooks). */
+/** Restores a superadmin's access from the command line if no other superadmin can do so (docs/runbooks). */
 import { randomBytes } from 'node:crypto'
 import { foldEmail } from '../../lib/email.ts'
 import { StartupError } from '../../lib/startup-error.ts'
@@ -10,14 +10,16 @@ import { assignPassword, findOperator, setActive } from './users.store.ts'
 export interface OperatorResetDeps {
   db: Scopes
   passwords: Passwords
-  /** Ends sessions and voids links of a user whose password was set. */
+  /** Ends the sessions of a user whose password was set, and invalidates the user's mailed links. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
 }
 
 /**
- * Gives a superadmin a generated password, which the next sign-in replaces, and unblocks the account. Returns it.
- * @param also runs within the same transaction
- * @throws StartupError where no superadmin has the address
+ * Sets a generated password for a superadmin and unblocks the account. The password must be changed at the next
+ * sign-in.
+ * @param also an additional function to run in the same transaction
+ * @returns the generated password
+ * @throws StartupError if no superadmin has this address
  */
 export type ResetOperator = (
   email: string,

@@ -1,4 +1,4 @@
-/** Proving to be the owner of a session, by the password of the account. */
+/** Verifies that a caller knows the password of their own account. */
 import { Problem } from '../../lib/problems.ts'
 import type { Caller } from '../../platform/access/index.ts'
 import { type Passwords, partyOf } from '../../platform/crypto/index.ts'
@@ -7,12 +7,12 @@ import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
 import * as store from './users.store.ts'
 
 /**
- * Returns the hash of the caller's password.
- * @throws Problem 403 when it is not the caller's password, 429 after too many
+ * Verifies the caller's own password and returns its hash.
+ * @throws Problem 403 for a wrong password, 429 after too many attempts
  */
 export type CheckPassword = (caller: Caller, password: string) => Promise<string>
 
-/** Guesses at one's own password, by whoever holds the session. */
+/** Limits how often a caller may guess the password of their own session's account. */
 const BY_USER: ThrottleRule = { name: 'own password', free: 5, first: 5, longest: 900 }
 
 export function passwordCheck({

@@ -1,13 +1,14 @@
-/** The SQL of users within a restore, over the stage of the backup. */
-import type { Connection } from '../../platform/db/index.ts'
+/** SQL queries about users during a restore, before the staged backup replaces the current rows. */
+import type { PgConnection } from '../../platform/db/index.ts'
 
 /**
- * Returns the accounts that a restore leaves as they are: that of the user who orders it and, if that is no superadmin,
- * those of the clinic's superadmins, on whom nobody else may act. For the role that sees all.
- * @param orderedBy null where no user does
+ * Returns the accounts that a restore must not change. The account of the user who ordered the restore is always
+ * included. If that user is not a superadmin, the clinic's superadmins are included too, because only superadmins may
+ * change them. Requires the database role that sees all tenants.
+ * @param orderedBy the id of the user; null if no user ordered the restore
  */
 export async function keptAccounts(
-  client: Connection,
+  client: PgConnection,
   orderedBy: number | null,
   tenantId: number | null,
 ): Promise<number[]> {
@@ -20,9 +21,9 @@ export async function keptAccounts(
   return rows.map(({ id }) => Number(id))
 }
 
-/** Returns whether the backup has another account with the address of one of these. */
+/** Returns whether, in the backup, a different account has the e-mail address of one of these accounts. */
 export async function isAddressOfOther(
-  client: Connection,
+  client: PgConnection,
   accounts: readonly number[],
 ): Promise<boolean> {
   const { rows } = await client.query(
@@ -34,12 +35,15 @@ export async function isAddressOfOther(
   return rows.length > 0
 }
 
-/** As sign-in counts them: a superadmin of any tenant. */
+/** The SQL condition for a superadmin of any tenant who can sign in. */
 const OPERATES = `u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null`
 
-/** Returns whether a superadmin is left, on the narrowed stage or outside the restore. For the role that sees all. */
+/**
+ * Returns whether at least one superadmin can sign in after the restore. Looks at the staged accounts and at the
+ * tenants that are not restored. Requires the database role that sees all tenants.
+ */
 export async function isOperatorLeft(
-  client: Connection,
+  client: PgConnection,
   tenantId: number | null,
 ): Promise<boolean> {
   const { rows } = await client.query<{ some: boolean }>(
@@ -53,9 +57,9 @@ export async function isOperatorLeft(
   return rows[0]?.some === true
 }
 
-/** Takes these accounts of the stage out of departments that the backup does not know. */
+/** Removes the department of these staged accounts if the backup does not contain the department. */
 export async function leaveUnknownDepartments(
-  client: Connection,
+  client: PgConnection,
   accounts: readonly number[],
 ): Promise<void> {
   await client.query(

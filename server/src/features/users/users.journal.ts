@@ -20,8 +20,11 @@ const FIELDS = [
   'must_change_password',
 ] as const
 
-/** Journals what became of a user on the transaction of the change; `null` where there was, or is, none. */
-export async function appendChange(
+/**
+ * Writes the journal entry of a user's change in the same transaction. `before` is null for a created user, and `after`
+ * is null for a deleted user.
+ */
+export async function appendUserChange(
   tx: TenantTx,
   caller: Caller,
   action: Action,

@@ -1,16 +1,16 @@
-/** Restore rules of users: access that was revoked since the backup stays revoked. */
-import type { RestoreColumns } from '../../platform/restore-columns.ts'
+/** Restore rules for users: access rights that were revoked after the backup stay revoked. */
+import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
 
 /**
- * Ranks roles by their rights: the lower one stays. An auditor sees other records than clinicians, not more,
- * so a user who has become an auditor stays one.
+ * Ranks roles by their rights. A restore keeps the lower of the current and the backup's role. Auditors and clinicians
+ * see different data, so a user who is now an auditor remains one.
  */
 const rank = (row: string) =>
   `array_position(array['receptionist', 'nurse', 'doctor', 'auditor', 'admin', 'superadmin'], ${row}.role)`
 
 const TODAYS_ROLE = `(live.role = 'auditor' or ${rank('live')} <= ${rank('stage')})`
 
-/** The columns that let somebody in stay as they are today. */
+/** A restore keeps the current values of the columns that control sign-in. */
 const SIGN_IN = {
   email: { merged: 'live.email' },
   email_verified_at: { merged: 'live.email_verified_at' },

@@ -1,5 +1,5 @@
-/** `/api/admin/users*` and the caller's own password. */
-import { startOf } from '../../lib/page.ts'
+/** The `/api/admin/users*` routes, and the route with which callers change their own password. */
+import { pageStartOf } from '../../lib/page.ts'
 import { admins, auditors, signedIn } from '../../platform/access/index.ts'
 import { isSamePassword, weaknessOf } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
@@ -9,6 +9,7 @@ import {
   OwnPasswordChange,
   PasswordReset,
   RoleChange,
+  StatusCondition,
   User,
   UserChange,
   UserPage,
@@ -35,7 +36,7 @@ export function userOperations(users: Users): AnyOperation[] {
       access: auditors,
       query: UserQuery,
       list: true,
-      refine: (given, refuse) => startOf(userList, given, refuse),
+      refine: (given, refuse) => pageStartOf(userList, given, refuse),
       success: [200, UserPage],
       refusals: ['other_tenant'],
       handle: ({ caller, query, refined }) => users.list(caller, query, refined),
@@ -56,9 +57,12 @@ export function userOperations(users: Users): AnyOperation[] {
         const isInvited = body.password === undefined && !faulty.has('body.password')
         const isUnnamed = body.tenant_id === undefined && !faulty.has('body.tenant_id')
         if (isUnnamed && caller.role === 'superadmin')
-          refuse(['body', 'tenant_id'], 'say for which tenant')
+          refuse(['body', 'tenant_id'], 'tenant_id is required for superadmins')
         if (isInvited && body.must_change_password)
-          refuse(['body', 'must_change_password'], 'an invited user chooses the password')
+          refuse(
+            ['body', 'must_change_password'],
+            'leave password out when invite is true, because the invited user chooses it',
+          )
       },
       checkReferences: ({ caller, body, faulty }, refuse) =>
         faulty.has('body.tenant_id')
@@ -121,9 +125,16 @@ export function userOperations(users: Users): AnyOperation[] {
       description:
         'Deletes the user, ends their sessions, and removes them as head of department and attending doctor. The owner of a pending registration is notified by mail if the address is confirmed.',
       records: ['user.deleted', 'department.updated', 'messenger.unlinked'],
+      query: StatusCondition,
       success: [204, null],
-      refusals: ['not_found', 'superadmin_required', 'own_account', 'last_superadmin'],
-      handle: ({ caller, path }) => users.delete(caller, path.user_id),
+      refusals: [
+        'not_found',
+        'superadmin_required',
+        'status_changed',
+        'own_account',
+        'last_superadmin',
+      ],
+      handle: ({ caller, path, query }) => users.delete(caller, path.user_id, query),
     }),
     operation({
       ...ofUser,
@@ -149,9 +160,10 @@ export function userOperations(users: Users): AnyOperation[] {
       description:
         'Lets a blocked user sign in again, or approves a pending registration. An approved user is notified by mail if the address is confirmed.',
       records: ['user.unblocked'],
+      query: StatusCondition,
       success: [200, User],
-      refusals: ['not_found', 'superadmin_required'],
-      handle: ({ caller, path }) => users.unblock(caller, path.user_id),
+      refusals: ['not_found', 'superadmin_required', 'status_changed'],
+      handle: ({ caller, path, query }) => users.unblock(caller, path.user_id, query),
     }),
     operation({
       ...ofUser,
@@ -226,14 +238,14 @@ export function userOperations(users: Users): AnyOperation[] {
         refuse(loc, weaknessOf(body.new_password, caller.email))
         const { current_password: current, new_password: chosen } = body
         if (current && chosen && isSamePassword(current, chosen))
-          refuse(loc, 'choose one that differs from the current password')
+          refuse(loc, 'must differ from the current password')
       },
       success: [200, Done],
       refusals: ['wrong_password', 'conflict', 'overloaded'],
       example: { body: { current_password: 'a-Fine-Secret-3', new_password: 'another-Secret-4' } },
       handle: async ({ caller, body }) => {
         await users.changeOwnPassword(caller, body)
-        return { detail: 'The password was changed; sign in again' }
+        return { detail: 'The password was changed. Sign in again.' }
       },
     }),
   ]

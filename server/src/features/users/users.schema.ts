@@ -1,4 +1,4 @@
-/** Users on the wire. */
+/** Request and response schemas for users. */
 import Type, { type Static } from 'typebox'
 import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
@@ -14,7 +14,7 @@ import {
   OneOf,
   Timestamp,
 } from '../../lib/shapes.ts'
-import { STATUSES } from './users.status.ts'
+import { USER_STATUSES } from './users.status.ts'
 
 const fields = {
   id: Id,
@@ -26,7 +26,9 @@ const fields = {
   department_name: Nullable(Type.String({ examples: ['Cardiology'] })),
   can_see_all_patients: Type.Boolean(),
   is_active: Type.Boolean({ examples: [true] }),
-  status: OneOf(STATUSES, { description: 'pending: registered and waiting for approval' }),
+  status: OneOf(USER_STATUSES, {
+    description: '`pending` users have registered and are waiting for approval.',
+  }),
   email_verified: Type.Boolean({ examples: [true] }),
   totp_enabled: Type.Boolean(),
   must_change_password: Type.Boolean(),
@@ -36,15 +38,15 @@ const fields = {
 
 const MustChange = Type.Optional(
   Type.Boolean({
-    description: 'true: until the user has chosen another password, they can do nothing else',
+    description: 'True: the user has to choose another password before they can do anything else.',
   }),
 )
 
-/** The administration view. */
+/** A user as shown to administrators. */
 export const User = Type.Object(fields, { $id: 'User' })
 export type User = Static<typeof User>
 
-/** The profile view: what a user sees of themselves. */
+/** The profile that users see of themselves. */
 export const Profile = Type.Object(fields, { $id: 'Profile' })
 export type Profile = Static<typeof Profile>
 
@@ -70,7 +72,7 @@ export const UserQuery = Type.Object({
   is_active: Type.Optional(
     Type.Boolean({ description: 'true: users who can sign in; false: blocked and pending users.' }),
   ),
-  status: Type.Optional(OneOf(STATUSES, { description: 'Only users of this status.' })),
+  status: Type.Optional(OneOf(USER_STATUSES, { description: 'Only users of this status.' })),
   department_id: Type.Optional(described(Id, 'Only users of this department.')),
   email_verified: Type.Optional(
     Type.Boolean({ description: 'Whether the e-mail address is confirmed.' }),
@@ -85,7 +87,7 @@ export const NewUser = Type.Object({
   password: Type.Optional(
     Type.String({
       ...NewPassword,
-      description: 'left out: the user is mailed an invitation, and chooses a password',
+      description: 'If left out, the user receives an invitation by mail and chooses a password.',
     }),
   ),
   full_name: Name,
@@ -119,6 +121,17 @@ export type OwnPasswordChange = Static<typeof OwnPasswordChange>
 
 export const UserPath = Type.Object({ user_id: idOf('user', 57) })
 
+/** The status that the user must still have when the command locks the user. */
+export const StatusCondition = Type.Object({
+  if_status: Type.Optional(
+    OneOf(USER_STATUSES, {
+      description:
+        'The status that the user must have. If the status is different, nothing changes and the response is 409.',
+    }),
+  ),
+})
+export type StatusCondition = Static<typeof StatusCondition>
+
 export const Done = Type.Object({
-  detail: Type.String({ examples: ['The password was changed; sign in again'] }),
+  detail: Type.String({ examples: ['The password was changed. Sign in again.'] }),
 })

@@ -1,4 +1,4 @@
-/** The rules of users. Each command is one transaction and one journal entry. */
+/** The business rules of users. Each command runs in one transaction and writes one journal entry. */
 
 import type { Cursor } from '../../lib/cursor.ts'
 import { foldEmail } from '../../lib/email.ts'
@@ -31,13 +31,14 @@ import { actorOf, differing } from '../../platform/journal/index.ts'
 import type { Throttle } from '../../platform/throttle/index.ts'
 import { findDepartment, leaveHeadless } from '../departments/index.ts'
 import { findTenant, type KnownTenant, ofNamedTenant, shareTenant } from '../tenants/index.ts'
-import { actingOn, requireTarget } from './acting.ts'
+import { actingOn, requireTarget } from './acting-on-users.ts'
 import { passwordCheck } from './own-password.ts'
-import { appendChange } from './users.journal.ts'
+import { appendUserChange } from './users.journal.ts'
 import {
   type NewUser,
   type OwnPasswordChange,
   type PasswordReset,
+  type StatusCondition,
   type User,
   type UserChange,
   type UserQuery,
@@ -45,14 +46,17 @@ import {
 } from './users.schema.ts'
 import * as store from './users.store.ts'
 
-/** Ends a user's sessions within the transaction; handed in, as sessions know users. */
+/** Ends a user's sessions within the transaction. Passed in, because the auth feature imports the users feature. */
 export type EndUserSessions = (
   tx: TenantTx,
   which: { tenantId: number; userId: number },
   reason: string,
 ) => Promise<void>
 
-/** Ends what others keep of a user who is about to be deleted; handed in, as those know users. */
+/**
+ * Cleans up data of other features before a user is deleted. Passed in, because these features import the users
+ * feature.
+ */
 export type UserLeaves = (
   tx: TenantTx,
   by: Admin,
@@ -64,7 +68,10 @@ export interface UsersDeps {
   passwords: Passwords
   throttle: Throttle
   endSessions: EndUserSessions
-  /** Ends sessions and voids links of a user whose password was set; handed in, as those know users. */
+  /**
+   * Ends the user's sessions and invalidates mailed links after the password was set. Passed in to avoid a circular
+   * import.
+   */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
   accountMails: AccountMails
   leaves: UserLeaves
@@ -73,22 +80,25 @@ export interface UsersDeps {
 
 type UserKey = Pick<User, 'id' | 'tenant_id'>
 
-/** The mails that administrators have sent to users; handed in, as their links know users. */
+/** Sends users the mails that an administrator's action causes. Passed in to avoid a circular import. */
 export interface AccountMails {
-  /** @throws Problem 429 after too many to the mailbox */
+  /** Counts an invitation against the limit of the mailbox. @throws Problem 429 after too many invitations */
   countInvitation(email: string): Promise<void>
-  /** Takes the mailbox's next mail with a link to confirm it; false where it got too many. */
+  /** Counts a confirmation mail against the limit of the mailbox. Returns false if the limit is reached. */
   takeVerification(email: string): Promise<boolean>
-  /** Sends the first link to a user: to choose a password where they have none, else to confirm their address. */
+  /** Sends a new user a link to confirm their address, or to choose a password if they have none. */
   welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
-  /** Tells the user of a pending account whether their registration was approved. */
+  /** Notifies the user of a pending account whether their registration was approved. */
   tellApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
-  /** Ends sessions and links, and notifies both addresses. */
+  /**
+   * Ends the user's sessions, invalidates mailed links and notifies the former address. Sends a link to the new address
+   * if `isMailed`.
+   */
   addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
 
-/** What a command on a user refers to, who may be yet to be made. */
+/** The fields of a command on a user that must be checked against other data. For a new user, `user_id` is absent. */
 export interface UserReferences {
   user_id?: number
   tenant_id?: number
@@ -97,21 +107,29 @@ export interface UserReferences {
 }
 
 export interface Users {
-  /** Refuses a department that the user's tenant does not have, and a password too like their address. */
+  /**
+   * Calls `refuse` for a department that the tenant does not have, and for a password that is too similar to the e-mail
+   * address.
+   */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Auditor, id: number): Promise<User>
   create(caller: Admin, user: NewUser): Promise<User>
-  /** Sends a user another link to choose a password. @throws Problem 409 once their address is confirmed */
+  /** Sends the user a new link to choose a password. @throws Problem 409 if the user's address is already confirmed */
   invite(caller: Admin, id: number): Promise<User>
   update(caller: Admin, id: number, change: UserChange): Promise<User>
-  delete(caller: Admin, id: number): Promise<void>
+  /** Deletes a user. @throws Problem 409 if the user's status does not match the condition */
+  delete(caller: Admin, id: number, condition: StatusCondition): Promise<void>
   block(caller: Admin, id: number): Promise<User>
-  unblock(caller: Admin, id: number): Promise<User>
+  /**
+   * Unblocks a user or approves a registration.
+   * @throws Problem 409 if the user's status does not match the condition
+   */
+  unblock(caller: Admin, id: number, condition: StatusCondition): Promise<User>
   changeRole(caller: Admin, id: number, role: Role): Promise<User>
-  /** Sets another's password and ends their sessions. */
+  /** Sets another user's password and ends that user's sessions. */
   resetPassword(caller: Admin, id: number, reset: PasswordReset): Promise<void>
-  /** Sets one's own password, knowing the current one, and ends all one's sessions. */
+  /** Changes the caller's own password and ends all their sessions. Requires the current password. */
   changeOwnPassword(caller: Caller, change: OwnPasswordChange): Promise<void>
 }
 
@@ -121,11 +139,14 @@ export function usersService(deps: UsersDeps): Users {
   const onUser = actingOn(db, requireSignedIn)
   const checkPassword = passwordCheck(deps)
 
-  /** Finds a user before the costly part of a command, so that made-up ids cost nothing. */
+  /** Finds a user before an expensive operation, so that requests with invented ids stay cheap. */
   const findFirst = (caller: Caller, id: number) =>
     forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
 
-  /** Takes the mail to a new address. Returns false where there is none, or its mailbox got too many. */
+  /**
+   * Counts the mail to a changed address. Returns false if the address is unchanged or the limit of its mailbox is
+   * reached.
+   */
   async function takeAddress(caller: Admin, id: number, change: UserChange): Promise<boolean> {
     if (change.email === undefined) return false
     const user = requireTarget(caller, await findFirst(caller, id))
@@ -141,7 +162,7 @@ export function usersService(deps: UsersDeps): Users {
           const user = user_id === undefined ? undefined : await store.findUser(tx, user_id)
           if (user) refuse(['body', 'password'], weaknessOf(password, user.email))
           const tenantId = user_id === undefined ? (tenant_id ?? caller.tenant_id) : user?.tenant_id
-          // Nothing is said of a tenant that is not there, or is not the caller's.
+          // Checks nothing for an unknown or another tenant, so that the response reveals nothing about it.
           if (tenantId && (await findTenant(tx, tenantId)))
             refuse(['body', 'department_id'], await departmentIssue(tx, tenantId, department_id))
         },
@@ -178,22 +199,23 @@ export function usersService(deps: UsersDeps): Users {
         if (differing(before, change).length === 0) return before
         const isMoved = isNewAddress(before, change)
         const after = orNotFound(await store.updateUser(tx, id, change, isMoved), 'user')
-        await appendChange(tx, caller, 'user.updated', before, after)
+        await appendUserChange(tx, caller, 'user.updated', before, after)
         if (isMoved) await accountMails.addressChanged(tx, caller, before, isMailed)
         return after
       })
     },
 
-    delete: (caller, id) =>
+    delete: (caller, id, condition) =>
       onUser(caller, id, async (tx, target, otherOperators) => {
+        requireStatus(target, condition)
         refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
         await leaveHeadless(tx, actorOf(caller), target)
         if (target.status === 'pending') await accountMails.tellApplicant(tx, target, 'refused')
         orNotFound(await store.deleteUser(tx, id), 'user')
-        // Nobody attends to their patients now, by the foreign key.
+        // Notifies the caches, because the foreign key has removed the user from their patients.
         tx.invalidate(`patients:${target.tenant_id}`)
-        await appendChange(tx, caller, 'user.deleted', target, null)
+        await appendUserChange(tx, caller, 'user.deleted', target, null)
       }),
 
     block: (caller, id) =>
@@ -202,15 +224,16 @@ export function usersService(deps: UsersDeps): Users {
         await endSessions(tx, keysOf(before), 'blocked')
         if (before.status === 'blocked') return before
         const after = orNotFound(await store.setActive(tx, id, false), 'user')
-        await appendChange(tx, caller, 'user.blocked', before, after)
+        await appendUserChange(tx, caller, 'user.blocked', before, after)
         return after
       }),
 
-    unblock: (caller, id) =>
+    unblock: (caller, id, condition) =>
       onUser(caller, id, async (tx, before) => {
+        requireStatus(before, condition)
         if (before.is_active) return before
         const after = orNotFound(await store.setActive(tx, id, true), 'user')
-        await appendChange(tx, caller, 'user.unblocked', before, after)
+        await appendUserChange(tx, caller, 'user.unblocked', before, after)
         if (before.status === 'pending') await accountMails.tellApplicant(tx, after, 'approved')
         return after
       }),
@@ -222,16 +245,17 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, before, otherOperators)
         const after = orNotFound(await store.updateUser(tx, id, { role }), 'user')
         await endSessions(tx, keysOf(after), 'role_changed')
-        await appendChange(tx, caller, 'user.role_changed', before, after)
+        await appendUserChange(tx, caller, 'user.role_changed', before, after)
         return after
       }),
 
     async resetPassword(caller, id, { password, must_change_password }) {
       if (id === caller.user_id)
         throw new Problem('own_account', {
-          detail: 'user_id: change your own password with PUT /api/users/me/password',
+          detail:
+            'user_id: this is your own account. Change your own password with PUT /api/users/me/password.',
         })
-      // Looked up before the costly hash, so that made-up ids keep no sign-in waiting.
+      // Checks the user before computing the expensive hash, so that requests with invented ids do not delay sign-ins.
       requireTarget(caller, await findFirst(caller, id))
       const password_hash = await passwords.hash(password, assignerOf(caller))
       await onUser(caller, id, async (tx, target) => {
@@ -239,7 +263,7 @@ export function usersService(deps: UsersDeps): Users {
         const set = await store.assignPassword(tx, id, password_hash, must_change_password)
         const after = orNotFound(set, 'user')
         await deps.passwordSet(tx, after)
-        await appendChange(tx, caller, 'user.password_changed', target, after, BY_OTHERS)
+        await appendUserChange(tx, caller, 'user.password_changed', target, after, BY_OTHERS)
       })
     },
 
@@ -253,20 +277,23 @@ export function usersService(deps: UsersDeps): Users {
         if (!before || !after) throw new Problem('conflict')
         await requireSignedIn(tx, caller)
         await deps.passwordSet(tx, after)
-        await appendChange(tx, caller, 'user.password_changed', before, after, { by: 'user' })
+        await appendUserChange(tx, caller, 'user.password_changed', before, after, { by: 'user' })
       })
     },
   }
 }
 
-/** Creates users, whom a first mail welcomes. */
+/** Returns the function that creates a user and sends a first mail. */
 function createsUsers({
   db,
   passwords,
   accountMails,
   requireSignedIn,
 }: UsersDeps): Users['create'] {
-  /** Takes the first mail to a new user; returns whether it may be sent. @throws Problem 429 for an invitation */
+  /**
+   * Counts the first mail to a new user. Returns whether the mail may be sent.
+   * @throws Problem 429 after too many invitations
+   */
   async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
     if (password !== undefined) return accountMails.takeVerification(email)
     await accountMails.countInvitation(email)
@@ -282,7 +309,7 @@ function createsUsers({
       orNotFound(tenant, 'tenant')
       await requireDepartment(tx, tenantId, fields.department_id)
     }
-    // What the database alone refuses costs no hash; who comes in between meets the constraint.
+    // Runs the cheap checks before hashing. The unique constraint catches concurrent requests.
     await forCaller(
       db,
       caller,
@@ -307,39 +334,48 @@ function createsUsers({
         email_verified_at: null,
         is_vouched: true,
       })
-      await appendChange(tx, caller, 'user.created', null, created)
+      await appendUserChange(tx, caller, 'user.created', null, created)
       if (isMailed) await accountMails.welcome(tx, caller, created)
       return created
     })
   }
 }
 
-/** Whether the change gives the user another mailbox, and not only another spelling. */
+/**
+ * Returns whether the change gives the user a different address. Another spelling of the same address does not count.
+ */
 const isNewAddress = (user: User, { email }: UserChange) =>
   email !== undefined && foldEmail(email) !== foldEmail(user.email)
 
-/** @throws Problem 409 where the user can request a reset link */
+/** Rejects an invitation for a user who can request a reset link. @throws Problem 409 if the address is confirmed */
 function refuseConfirmed(user: User): void {
   if (user.email_verified) throw new Problem('address_confirmed')
 }
 
-/** The journal's note on a password that an administrator chose. */
+/** Checks the required status. @throws Problem 409 if the status of the user is different */
+function requireStatus({ status }: User, { if_status: required }: StatusCondition): void {
+  if (required !== undefined && status !== required) throw new Problem('status_changed')
+}
+
+/** Marks a journal entry about a password that an administrator has set. */
 const BY_OTHERS = { by: 'administrator' }
 
 const keysOf = ({ id, tenant_id }: User) => ({ tenantId: tenant_id, userId: id })
 
 function requireSuperadminFor(caller: Caller, role: Role): void {
   if (role === 'superadmin' && caller.role !== 'superadmin')
-    throw new Problem('superadmin_required', { detail: 'Only a superadmin may make a superadmin' })
+    throw new Problem('superadmin_required', {
+      detail: 'Only a superadmin can assign the role superadmin.',
+    })
 }
 
-/** Nobody takes away their own account, nor the last active superadmin (decisions §2). */
+/** Prevents callers from removing their own account or the last active superadmin (decisions §2). */
 function refuseLosing(caller: Caller, target: User, otherOperators: number): void {
   if (target.id === caller.user_id) throw new Problem('own_account')
   if (target.role === 'superadmin' && otherOperators === 0) throw new Problem('last_superadmin')
 }
 
-/** @throws InvalidInput when the tenant has no such department */
+/** Checks that the tenant has the department. @throws InvalidInput if it does not */
 export async function requireDepartment(
   tx: TenantTx,
   tenantId: number,
@@ -349,9 +385,9 @@ export async function requireDepartment(
   if (issue) throw invalidValue(['body', 'department_id'], issue)
 }
 
-const NO_DEPARTMENT = 'the tenant has no such department'
+const NO_DEPARTMENT = 'no such department in the tenant'
 
-/** What is wrong with the department that a user is to be in; undefined when nothing is. */
+/** Returns an error message if the tenant does not have the department; undefined if it does or `id` is empty. */
 export async function departmentIssue(
   tx: TenantTx,
   tenantId: number,

@@ -1,16 +1,16 @@
-/** How an account stands (decisions §2): derived from its columns, here alone. */
+/** The status of an account (decisions §2). Only this file defines how the columns determine the status. */
 import { sql } from 'kysely'
 
-export const STATUSES = ['active', 'blocked', 'pending'] as const
-type Status = (typeof STATUSES)[number]
+export const USER_STATUSES = ['active', 'blocked', 'pending'] as const
+type Status = (typeof USER_STATUSES)[number]
 
-/** The columns that make a status. */
+/** The column values that each status corresponds to. */
 export const STANDS: Readonly<Record<Status, { is_active: boolean; is_pending?: boolean }>> = {
   active: { is_active: true },
   blocked: { is_active: false, is_pending: false },
   pending: { is_active: false, is_pending: true },
 }
 
-/** The column of a statement on `users`. Whoever is let in waits no more, whatever `is_pending` says. */
+/** The SQL expression for the status of a user. An active user is never pending, even if `is_pending` is true. */
 export const STATUS = sql<Status>`case when users.is_active then 'active'
   when users.is_pending then 'pending' else 'blocked' end`.as('status')

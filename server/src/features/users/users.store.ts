@@ -1,8 +1,8 @@
-/** The users' SQL. */
+/** SQL queries for users. */
 import { type RawBuilder, sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
 import { nameKey } from '../../lib/fold.ts'
-import type { Asked, Found } from '../../lib/page.ts'
+import type { Found, PageRequest } from '../../lib/page.ts'
 import type { Role } from '../../lib/roles.ts'
 import {
   containsName,
@@ -18,11 +18,13 @@ import type { User, UserChange, UserQuery } from './users.schema.ts'
 import { STANDS, STATUS } from './users.status.ts'
 import './users.table.ts'
 
-/** Read for the rows of an answer only, so it costs no join of whole lists. */
+/**
+ * Selects the department's name in a subquery, so that only the rows of the response need it and lists need no join.
+ */
 const DEPARTMENT_NAME = sql<string | null>`(select d.name from departments d
   where d.tenant_id = users.tenant_id and d.id = users.department_id)`.as('department_name')
 
-/** The columns of the administration view; the password's hash is never among them. */
+/** The columns that administrators can see. Must never include the password hash. */
 const COLUMNS = [
   'id',
   'email',
@@ -41,7 +43,7 @@ const COLUMNS = [
   'last_login_at',
 ] as const
 
-/** The filters by what a user has since some time, or not. */
+/** The boolean filters, each with the timestamp column that is not null if the filter matches. */
 const SINCE = [
   ['email_verified', 'email_verified_at'],
   ['totp_enabled', 'totp_enabled_at'],
@@ -53,12 +55,12 @@ function visible(scope: Scoped) {
 
 const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
 
-/** Meets nobody where the user's tenant has just been deleted, be they locked. */
+/** Starts an update of a user. Updates no row if the user's tenant was deleted while this transaction waited. */
 function updating(tx: TenantTx, id: number) {
   return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
 }
 
-export function listUsers(tx: TenantTx, asked: Asked<UserQuery>): Promise<Found<User>> {
+export function listUsers(tx: TenantTx, asked: PageRequest<UserQuery>): Promise<Found<User>> {
   const { role, is_active, status, department_id, search } = asked.query
   return readPage(tx, asked, listed, {
     filter(users) {
@@ -85,13 +87,16 @@ export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/** As `findUser`, and keeps others from changing the user until the transaction ends; sent at once. */
+/**
+ * Finds a user like `findUser`, and locks the row until the transaction ends. Sends the query without waiting for
+ * earlier queries.
+ */
 export async function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
   const user = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
   return (await tx.sendFor<User>(user.compile()).rows)[0]
 }
 
-/** Returns the superadmin of this folded address, and locks them. */
+/** Finds the superadmin with this folded address, and locks the row. */
 export function findOperator(tx: TenantTx, email: string): Promise<User | undefined> {
   return visible(tx)
     .select(COLUMNS)
@@ -102,7 +107,7 @@ export function findOperator(tx: TenantTx, email: string): Promise<User | undefi
     .executeTakeFirst()
 }
 
-/** Whether the tenant has a user of this address, in whatever spelling. */
+/** Returns whether a user of the tenant has this address, in any spelling. */
 export async function isEmailTaken(
   tx: TenantTx,
   tenantId: number,
@@ -123,7 +128,7 @@ export interface UserRow {
   role: Role
   department_id: number | null
   can_see_all_patients: boolean
-  /** Null for an invited user, who is to choose a password. */
+  /** Null for an invited user who has not chosen a password yet. */
   password_hash: string | null
   must_change_password?: boolean
   email_verified_at: string | null
@@ -140,7 +145,7 @@ export function insertUser(tx: TenantTx, user: UserRow): Promise<User> {
     .executeTakeFirstOrThrow()
 }
 
-/** @param isNewAddress the address in `change` is another one, which nobody has confirmed */
+/** Updates a user. @param isNewAddress true if `change` contains a different address, which is therefore unconfirmed */
 export function updateUser(
   tx: TenantTx,
   id: number,
@@ -155,14 +160,17 @@ export function updateUser(
     .executeTakeFirst()
 }
 
-/** The owner may go on signing in where they could: the administrator has vouched for the new address. */
+/**
+ * The column values for an unconfirmed address that an administrator entered. The user can still sign in, because the
+ * administrator vouches for the address.
+ */
 const UNCONFIRMED = {
   is_vouched: sql<boolean>`is_vouched or email_verified_at is not null`,
   email_verified_at: null,
 }
 
 /** Stores the folded names of users. */
-export async function saveNameKeys(
+export async function saveUserNameKeys(
   tx: TenantTx,
   rows: readonly { id: number; key: string }[],
 ): Promise<void> {
@@ -171,7 +179,7 @@ export async function saveNameKeys(
     where users.id = k.id`.execute(tx.db)
 }
 
-/** Lets the user in or keeps them out. Either way it is decided: a registration waits no more. */
+/** Blocks or unblocks a user. A pending registration then counts as decided. */
 export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise<User | undefined> {
   return updating(tx, id)
     .set({ is_active, is_pending: false })
@@ -179,13 +187,13 @@ export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise
     .executeTakeFirst()
 }
 
-/** Returns whom it deleted; undefined where their tenant has just been. */
+/** Deletes a user and returns the deleted row. Returns undefined if the user's tenant has just been deleted. */
 export function deleteUser(tx: TenantTx, id: number): Promise<User | undefined> {
   const deleted = tx.db.deleteFrom('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
   return deleted.returning(COLUMNS).executeTakeFirst()
 }
 
-/** Sets the password that a user chose. */
+/** Sets a password that the user has chosen. */
 export function setPassword(
   tx: TenantTx,
   id: number,
@@ -197,7 +205,7 @@ export function setPassword(
     .executeTakeFirst()
 }
 
-/** Sets the password that an administrator chose. The administrator vouches for the user's address with it. */
+/** Sets a password that an administrator has chosen. Setting it also vouches for the user's address. */
 export function assignPassword(
   tx: TenantTx,
   id: number,
@@ -210,7 +218,7 @@ export function assignPassword(
     .executeTakeFirst()
 }
 
-/** Notes that the user's address is theirs; a first time counts. */
+/** Marks the user's address as confirmed. Returns false if it was confirmed before. */
 export async function markVerified(tx: TenantTx, id: number, now: string): Promise<boolean> {
   const { numUpdatedRows } = await updating(tx, id)
     .set({ email_verified_at: now })
@@ -219,7 +227,7 @@ export async function markVerified(tx: TenantTx, id: number, now: string): Promi
   return numUpdatedRows > 0n
 }
 
-/** Notes since when the user has a second factor; null when they have none. */
+/** Sets the time since which the user has a second factor; null if the user has none. */
 export async function setTotpEnabledAt(
   tx: TenantTx,
   user: { id: number; tenant_id: number },
@@ -233,10 +241,10 @@ export async function setTotpEnabledAt(
     .execute()
 }
 
-/** What of a user may have changed since they were found. */
+/** The fields of a user that may have changed since sign-in found the account. */
 type SignedIn = Pick<User, 'role' | 'full_name' | 'totp_enabled' | 'must_change_password'>
 
-/** A user whose password was checked. */
+/** A user whose password was verified. */
 export interface SigningIn {
   id: number
   tenant_id: number
@@ -245,11 +253,11 @@ export interface SigningIn {
 }
 
 /**
- * The parts of a statement that note a sign-in, the last of them `signed_in` with the user's row, if the user
- * may still sign in with the password that was checked: the row is held until the commit, so a block that comes
- * now waits and then ends this session too.
- * @param hash what becomes of the password's hash
- * @param stillHolds what else has to be as it was
+ * Returns the first parts of a SQL statement that records a sign-in. The last part, `signed_in`, contains the user's
+ * row if the user may still sign in with the verified password. The row stays locked until the commit, so a concurrent
+ * block waits and then also ends the new session.
+ * @param hash the new value of the password hash
+ * @param stillHolds additional conditions that the row must meet
  */
 export function signingIn(
   value: ValueOf<SigningIn>,
@@ -274,8 +282,9 @@ const signIn = statement<SigningIn & { freshHash: string | null }>(
 )
 
 /**
- * Notes the sign-in, as `signingIn` says. Returns what may have changed since the user was found.
- * @param freshHash the same password at today's cost; null keeps the hash
+ * Records a sign-in with the statement of `signingIn`. Returns the current fields of the user; undefined if the user
+ * may no longer sign in.
+ * @param freshHash the password hashed at the current cost; null keeps the stored hash
  */
 export async function recordSignIn(
   tx: TenantTx,
@@ -287,7 +296,10 @@ export async function recordSignIn(
   return signedIn
 }
 
-/** Sets the user's own choice while the hash is still `expected`: of two changes at once one wins. */
+/**
+ * Sets a password that the user has chosen, if the stored hash is still `expected`. Of two concurrent changes, only one
+ * succeeds.
+ */
 export function replacePassword(
   tx: TenantTx,
   id: number,
@@ -306,7 +318,10 @@ export async function findPasswordHash(tx: TenantTx, id: number): Promise<string
   return row?.password_hash ?? undefined
 }
 
-/** Whether the user is an active doctor of the tenant, and stays so until the transaction ends. */
+/**
+ * Returns whether the user is an active doctor of the tenant. Locks the row, so that this stays true until the
+ * transaction ends.
+ */
 export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number): Promise<boolean> {
   const row = await visible(tx)
     .select('id')
@@ -319,7 +334,10 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
   return row !== undefined
 }
 
-/** A department whose head may not be its head. The head's role and state are null where the tenant has no such user. */
+/**
+ * A department whose head is not eligible. `role` and `is_active` are null if the tenant has no user with the head's
+ * id.
+ */
 interface UnfitHead {
   department_id: number
   tenant_id: number
@@ -329,17 +347,17 @@ interface UnfitHead {
   is_own: boolean
 }
 
-/** Which departments are looked at: the next ones that have a head, or of some those that have. */
+/** The departments to check: the next `limit` departments with a head and an id above `after`, or the given ids. */
 type HeadedDepartments = { after: number; limit: number } | { ids: readonly number[] }
 
 interface Heads {
   unfit: UnfitHead[]
   looked_at: number
-  /** The last department that was looked at. */
+  /** The id of the last department that was checked; null if there was none. */
   last: number | null
 }
 
-/** The departments whose head is no active doctor of their tenant. */
+/** Finds departments whose head is not an active doctor of the same tenant. */
 export async function findUnfitHeads(tx: TenantTx, which: HeadedDepartments): Promise<Heads> {
   const wanted =
     'ids' in which ? sql`id = any(${which.ids}::bigint[])` : sql`id > ${which.after}::bigint`
@@ -358,8 +376,8 @@ export async function findUnfitHeads(tx: TenantTx, which: HeadedDepartments): Pr
 }
 
 /**
- * The active administrators of the transaction's tenant, for what they are to be told by mail. Those
- * of the platform's own tenant are the superadmins.
+ * Lists the active administrators of the tenant, who receive its mails. The administrators of the platform tenant are
+ * the superadmins.
  */
 export function listAdmins(tx: TenantTx): Promise<{ email: string; full_name: string }[]> {
   return visible(tx)
@@ -377,5 +395,5 @@ export async function countUsers(tx: TenantTx): Promise<number> {
   return count
 }
 
-/** Destroys users of a deleted tenant. */
+/** Deletes the users of a purged tenant. */
 export const purgeUsers = purgerOf('users')

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 import type { Role } from '../../lib/roles.ts'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
 export interface UsersTable {
   id: Generated<number>
@@ -12,16 +12,19 @@ export interface UsersTable {
   can_see_all_patients: Generated<boolean>
   is_active: Generated<boolean>
   is_pending: Generated<boolean>
-  /** Null while an invited user has not chosen a password. */
+  /** Null for an invited user who has not chosen a password yet. */
   password_hash: string | null
   must_change_password: Generated<boolean>
   email_verified_at: string | null
-  /** An administrator entered the address: its owner may sign in before confirming it. */
+  /** True if an administrator entered the address. The user may then sign in before confirming it. */
   is_vouched: Generated<boolean>
   totp_enabled_at: string | null
   created_at: Generated<string>
   last_login_at: string | null
-  /** The folded name and the name (`nameKey`), and whether this release's fold has made it. */
+  /**
+   * The folded name, followed by the original name (`nameKey`). `is_folded` is true if this release's folding rules
+   * apply.
+   */
   name_key: string
   is_folded: Generated<boolean>
   search: Generated<string>

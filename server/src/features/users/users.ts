@@ -1,12 +1,13 @@
-/** Users, put together. */
+/** Assembles the users feature. */
 import type { Needs } from '../../core.ts'
 import { foldsNames } from '../../platform/db/index.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { type ResetOperator, resetsOperators } from './operator-reset.ts'
+import { USERS_ATTENTION, USERS_FIGURES } from './overview.ts'
 import { USER_COLUMNS } from './users.restore.ts'
 import { userOperations } from './users.routes.ts'
 import { type UsersDeps, usersService } from './users.service.ts'
-import { countUsers, purgeUsers, saveNameKeys } from './users.store.ts'
+import { countUsers, purgeUsers, saveUserNameKeys } from './users.store.ts'
 import { USER_TABLES } from './users.table.ts'
 
 type Handed = 'endSessions' | 'passwordSet' | 'accountMails' | 'leaves' | 'requireSignedIn'
@@ -26,7 +27,9 @@ export function openUsers(
     operations: userOperations(usersService(deps)),
     conflicts: { users__email: 'email_taken' },
     counts: { users_count: countUsers },
+    attention: USERS_ATTENTION,
+    figures: USERS_FIGURES,
     purgeRows: purgeUsers,
-    upkeep: [foldsNames(db, { table: 'users', column: 'full_name' }, saveNameKeys)],
+    upkeep: [foldsNames(db, { table: 'users', column: 'full_name' }, saveUserNameKeys)],
   }
 }

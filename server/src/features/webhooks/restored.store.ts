@@ -1,17 +1,17 @@
-/** The SQL of webhooks within a restore. */
-import type { Connection } from '../../platform/db/index.ts'
+/** SQL that resets webhook queues during a restore. */
+import type { PgConnection } from '../../platform/db/index.ts'
 
-/** Returns the webhooks of the scope that get another URL. Comes before the rows are written. */
-export async function withOtherUrl(client: Connection): Promise<string[]> {
+/** Returns the ids of webhooks whose URL the restore changes. Must run before the restore writes the rows. */
+export async function withOtherUrl(client: PgConnection): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     'select live.id from webhooks live join stage_webhooks stage on stage.id = live.id where live.url <> stage.url',
   )
   return rows.map(({ id }) => id)
 }
 
-/** Closes the circuits of webhooks, because the failures of the former receiver say nothing of the new one. */
+/** Resets the circuits of webhooks with a new URL. Failures of the former receiver say nothing about the new one. */
 export async function closeCircuits(
-  client: Connection,
+  client: PgConnection,
   webhooks: readonly string[],
 ): Promise<void> {
   await client.query(

@@ -1,6 +1,6 @@
-/** Background work of webhooks: throws away what is over, and what belongs to nobody any more. */
+/** The background jobs of webhooks, which retry waiting deliveries and delete outdated data. */
 
-import { type Clock, DAY, isoAt } from '../../lib/clock.ts'
+import { type Clock, DAY, isoAt, MINUTE } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../platform/jobs/index.ts'
@@ -17,7 +17,7 @@ interface WebhookRef {
 }
 
 interface WebhookToRetry extends WebhookRef {
-  /** Now, as the one who asked for it saw it, ISO 8601. */
+  /** The time of the request on the node that received it, ISO 8601. */
   at: string
 }
 
@@ -33,17 +33,17 @@ const UPKEEP = jobKind<Record<string, never>>('webhooks.maintain', {
 })
 const BATCH = 1000
 
-export interface UpkeepDeps {
+export interface WebhookUpkeepDeps {
   db: Scopes
   clock: Clock
   jobs: Jobs
   log: Logger
-  /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
+  /** The number of days for which deliveries are stored (`WEBHOOK_RETENTION_DAYS`). */
   keepDays: number
 }
 
-/** Returns how the deliveries of a deleted webhook are handed over to be deleted. */
-export function deletesDeliveries({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>) {
+/** Registers the job that deletes the deliveries of a deleted webhook. Returns a function that queues it. */
+export function deletesDeliveries({ db, jobs }: Pick<WebhookUpkeepDeps, 'db' | 'jobs'>) {
   jobs.work(
     DELETE_DELIVERIES,
     async ({ id, tenant_id }, { signal }) => {
@@ -58,10 +58,10 @@ export function deletesDeliveries({ db, jobs }: Pick<UpkeepDeps, 'db' | 'jobs'>)
 }
 
 /**
- * Returns how a webhook's deliveries that wait for a retry are retried now, with all their retries
- * again: its receiver is another one now, or answers again.
+ * Registers the job that retries a webhook's waiting deliveries now, with a fresh retry schedule. It runs after the URL
+ * has changed or the receiver responds again. Returns a function that queues the job.
  */
-export function retriesNow(deps: Pick<UpkeepDeps, 'db' | 'clock' | 'jobs'>) {
+export function retriesNow(deps: Pick<WebhookUpkeepDeps, 'db' | 'clock' | 'jobs'>) {
   const { jobs } = deps
   jobs.work(RETRY_NOW, (webhook, { signal }) => retryWaiting(deps, webhook, signal), {
     concurrency: 3,
@@ -69,16 +69,16 @@ export function retriesNow(deps: Pick<UpkeepDeps, 'db' | 'clock' | 'jobs'>) {
   return (tx: TenantTx, webhook: WebhookToRetry) => jobs.send(tx, RETRY_NOW, webhook)
 }
 
-/** Exported for its test. */
+/** Makes a webhook's waiting deliveries due in batches. Exported for its test. */
 export async function retryWaiting(
-  { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
+  { db, clock }: Pick<WebhookUpkeepDeps, 'db' | 'clock'>,
   { id, tenant_id, at }: WebhookToRetry,
   signal: AbortSignal,
 ): Promise<void> {
   await db.inTenant(tenant_id, awaitResults)
   await inBatches(signal, async () => {
     const retried = await db.inTenant(tenant_id, async (tx) => {
-      // The queue first, as everyone does who needs both.
+      // Locks the queue before the deliveries. All code that locks both uses this order, to avoid deadlocks.
       await scheduleQueue(tx, id, at)
       notifyDue(tx, [id])
       return store.retryDeliveriesNow(tx, id, { since: at, now: isoAt(clock) }, BATCH)
@@ -87,52 +87,70 @@ export async function retryWaiting(
   })
 }
 
-/** @param tidyReplays goes on with the replays that were given up, and forgets old ones */
-export function keepWebhooksTidy(deps: UpkeepDeps, tidyReplays: () => Promise<void>): void {
+/**
+ * Schedules the nightly upkeep job.
+ * @param tidyReplays resumes replays whose jobs have given up, and deletes old replays
+ */
+export function keepWebhooksTidy(deps: WebhookUpkeepDeps, tidyReplays: () => Promise<void>): void {
   deps.jobs.schedule(UPKEEP, '41 2 * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) => {
     const clock = await deps.db.agreedClock.read()
     await dropOldDays({ ...deps, clock }, signal)
     await deleteExpiredSecrets({ ...deps, clock }, signal)
     await tidyReplays()
+    await scheduleForgotten({ ...deps, clock })
   })
 }
 
-/** Drops the days that are over, one at a time. Exported for its test. */
+/** The delay after which a queue must have been missed, because queues are leased within seconds under any load. */
+const LATE_MS = 10 * MINUTE
+
+/** Makes queues due that are not scheduled although deliveries have been due for minutes. Exported for its test. */
+export async function scheduleForgotten({
+  db,
+  clock,
+}: Pick<WebhookUpkeepDeps, 'db' | 'clock'>): Promise<void> {
+  await db.acrossTenants(async (tx) => {
+    const late = isoAt(clock, -LATE_MS)
+    notifyDue(tx, await store.rescheduleQueues(tx, { now: isoAt(clock), late }))
+  })
+}
+
+/** Drops the partitions of expired days, one at a time. Exported for its test. */
 export async function dropOldDays(
-  { db, clock, keepDays, log }: Omit<UpkeepDeps, 'jobs'>,
+  { db, clock, keepDays, log }: Omit<WebhookUpkeepDeps, 'jobs'>,
   signal: AbortSignal,
 ): Promise<void> {
   const firstKept = isoAt(clock, -keepDays * DAY).slice(0, 10)
   const days = await db.acrossTenants((tx) => store.daysBefore(tx, firstKept), 'read')
   for (const day of days) {
     signal.throwIfAborted()
-    // One that cannot be dropped now is still there the next night.
+    // A partition that cannot be dropped now is dropped by the next run of the job.
     const dropped = db.acrossTenants((tx) => dropUnlessWaitedFor(tx, day))
-    await canFail(dropped, `dropping the deliveries of ${day}`, log)
+    await canFail(dropped, `deletion of the deliveries of ${day}`, log)
   }
 }
 
 async function dropUnlessWaitedFor(tx: TenantTx, day: string): Promise<void> {
-  // Looked at before anybody is kept waiting, and again when nobody can add to it any more.
+  // Checks before locking, to avoid blocking others in vain, and again when no delivery can be added any longer.
   if (await store.isWaitedFor(tx, day)) return
   await store.lockDeliveries(tx)
   if (!(await store.isWaitedFor(tx, day))) await store.dropDay(tx, day)
 }
 
-/** Exported for its test. */
+/** Deletes expired secrets in batches. Exported for its test. */
 export async function deleteExpiredSecrets(
-  { db, clock }: Pick<UpkeepDeps, 'db' | 'clock'>,
+  { db, clock }: Pick<WebhookUpkeepDeps, 'db' | 'clock'>,
   signal: AbortSignal,
 ): Promise<void> {
   const now = isoAt(clock)
   await inBatches(signal, async () => {
-    const deleted = await db.acrossTenants((tx) => store.deleteExpiredSecrets(tx, now, BATCH))
+    const deleted = await db.acrossTenants((tx) => store.deleteSecretsExpiredBefore(tx, now, BATCH))
     return deleted === BATCH
   })
 }
 
-/** Destroys some of what a deleted tenant's webhooks hold. Returns whether there may be more. */
+/** Deletes one batch of the webhook data of a deleted tenant. Returns whether there may be more. */
 export async function purgeWebhooks(
   tx: TenantTx,
   tenantId: number,

@@ -1,5 +1,5 @@
-/** Restore rules of webhooks: no receiver gets events that it no longer subscribes to. */
-import type { RestoreColumns, RestoreSteps } from '../../platform/restore-columns.ts'
+/** Restore rules of webhooks. After a restore, no receiver gets events to which it no longer subscribes. */
+import type { RestoreColumns, RestoreSteps } from '../../platform/feature/restore-columns.ts'
 import { closeCircuits, withOtherUrl } from './restored.store.ts'
 
 const OTHER_URL = 'live.url <> stage.url'
@@ -9,7 +9,7 @@ const TELLS_OTHERS = `(${OTHER_URL} or ${MORE_EVENTS})`
 
 export const WEBHOOK_COLUMNS = {
   webhooks: {
-    // A webhook with another URL or more events is restored inactive.
+    // A webhook is restored inactive if the backup contains another URL or more events for it.
     data: ['id', 'tenant_id', 'url', 'events', 'created_at'],
     access: {
       is_active: {
@@ -34,13 +34,15 @@ export const WEBHOOK_COLUMNS = {
   webhook_secrets: {
     data: ['id', 'tenant_id', 'webhook_id', 'sealed_secret', 'expires_at', 'created_at'],
     owner: { table: 'webhooks', column: 'webhook_id' },
-    // The current secret is the one without an end.
+    // The current secret of a webhook is the only one without an expiry.
     parked: { column: 'expires_at', value: 'coalesce(live.expires_at, now())' },
   },
 } as const satisfies RestoreColumns
 
 export const WEBHOOK_STEPS: RestoreSteps = {
-  /** Resets circuits like a change of the URL does, after the commit, because the engine also writes the queues. */
+  /**
+   * Resets the circuits of webhooks whose URL changes. Runs after the commit, because the engine also writes queues.
+   */
   async before(client) {
     const redirected = await withOtherUrl(client)
     return redirected.length === 0 ? undefined : (after) => closeCircuits(after, redirected)

@@ -1,12 +1,12 @@
-/** `/api/webhooks*`: always those of the caller's own tenant. */
+/** The operations under `/api/webhooks`, always on webhooks of the caller's own tenant. */
 import Type from 'typebox'
-import { startOf } from '../../lib/page.ts'
+import { pageStartOf } from '../../lib/page.ts'
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import type { Deliveries } from './deliveries/deliveries.service.ts'
 import type { TestDeliveries } from './deliveries/test-deliveries.service.ts'
 import { CATALOGUE } from './events/catalogue.ts'
-import type { Registrations } from './registrations/registrations.service.ts'
+import type { WebhookRegistrations } from './registrations/registrations.service.ts'
 import type { Replays } from './replays/replays.service.ts'
 import {
   Delivery,
@@ -29,7 +29,7 @@ import {
 const tag = 'Webhooks'
 
 export interface WebhookServices {
-  registrations: Registrations
+  registrations: WebhookRegistrations
   testDeliveries: TestDeliveries
   deliveries: Deliveries
   replays: Replays
@@ -169,7 +169,7 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       params: WebhookPath,
       query: DeliveryQuery,
       list: true,
-      refine: (given, refuse) => startOf(deliveryList(given.path.webhook_id), given, refuse),
+      refine: (given, refuse) => pageStartOf(deliveryList(given.path.webhook_id), given, refuse),
       success: [200, DeliveryPage],
       refusals: ['not_found'],
       handle: ({ caller, path, query, refined }) =>

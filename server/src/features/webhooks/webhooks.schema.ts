@@ -1,4 +1,4 @@
-/** Webhooks and their deliveries on the wire. */
+/** The API schemas of webhooks and their deliveries. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
@@ -16,7 +16,8 @@ const WEBHOOK = {
   created_at: Timestamp,
   disabled_reason: Nullable(
     OneOf(['admin', 'failing', 'gone'], {
-      description: 'why it is inactive: by an administrator, or as its receiver failed or is gone',
+      description:
+        'Why the webhook is inactive: deactivated by an administrator, or because its receiver failed for too long or no longer exists.',
     }),
   ),
   failing_since: Nullable(Timestamp),
@@ -31,7 +32,8 @@ export const RegisteredWebhook = Type.Object(
     secret: Type.Optional(
       Type.String({
         examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-        description: 'where the service has made it; shown this once',
+        description:
+          'The generated secret, shown only in this response. Left out if the request sent a secret.',
       }),
     ),
   },
@@ -43,12 +45,13 @@ const Url = Type.String({ format: 'uri', maxLength: MAX_URL_LENGTH })
 const Events = Type.Array(OneOf(SUBSCRIBABLE), {
   minItems: 1,
   maxItems: 100,
-  description: 'events, groups of them such as user.*, or * for all',
+  description: 'Events, groups of events such as `user.*`, or `*` for all.',
 })
 const Secret = Type.String({
   minLength: 16,
   maxLength: 512,
-  description: 'whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more',
+  description:
+    '`whsec_` followed by 24 to 64 bytes in base64, or any other text of at least 16 characters.',
 })
 
 export const NewWebhook = Type.Object({
@@ -77,17 +80,19 @@ export const EventDescription = Type.Object(
       type: 'object',
       additionalProperties: true,
       examples: [{ type: 'user.created', tenant_id: 3, data: { entry_id: 1001 } }],
-      description: 'the whole body of a message',
+      description: 'The complete body of a message.',
     }),
   },
   { $id: 'EventDescription' },
 )
 export type EventDescription = Static<typeof EventDescription>
 
-/** Why a message was not taken. What the service called off itself is sent again, and never shown. */
+/** The error codes that the API returns. Aborted attempts are repeated later, and never returned. */
 export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted')
 const ShownError = Nullable(
-  OneOf(SHOWN_ERRORS, { description: 'a code for programs; null when it was delivered' }),
+  OneOf(SHOWN_ERRORS, {
+    description: 'The error as a code for programs. Null after a successful attempt.',
+  }),
 )
 const Detail = Nullable(Type.String({ description: 'The error as a sentence.' }))
 
@@ -132,10 +137,11 @@ export const Delivery = Type.Object(
     event: Type.String({ examples: ['user.created'] }),
     status: OneOf(STATUSES, {
       examples: ['delivered'],
-      description: 'held: it waits until the webhook is active again; failed: it was given up',
+      description:
+        '`held`: waiting until the webhook is active again. `failed`: all attempts failed, so the delivery was abandoned.',
     }),
-    attempts_count: Type.Integer({ examples: [1], description: 'in all' }),
-    attempts: Type.Array(Attempt, { description: 'the latest 20 at most, the earliest first' }),
+    attempts_count: Type.Integer({ examples: [1], description: 'The total number of attempts.' }),
+    attempts: Type.Array(Attempt, { description: 'The latest 20 attempts, earliest first.' }),
     next_attempt_at: Nullable(Timestamp),
     created_at: Timestamp,
     finished_at: Nullable(Timestamp),
@@ -146,14 +152,14 @@ export type Delivery = Static<typeof Delivery>
 
 export const DeliveryPage = pageOf(Delivery)
 
-/** The list of one webhook's deliveries: the cursors of another are none of its. */
+/** Defines the list of one webhook's deliveries, which rejects the cursors of other webhooks' lists. */
 export const deliveryList = (webhookId?: number) =>
   defineList(`deliveries/${webhookId}`, { id: 'integer' }, { sort_by: 'id', sort_order: 'desc' })
 
 export const DeliveryQuery = Type.Object({
   status: Type.Optional(OneOf(STATUSES, { description: 'Only deliveries of this status.' })),
   message_id: Type.Optional(
-    Type.String({ maxLength: 64, description: 'the `webhook-id` that a receiver was sent' }),
+    Type.String({ maxLength: 64, description: 'Only deliveries with this `webhook-id`.' }),
   ),
   ...deliveryList().query,
 })
@@ -167,12 +173,13 @@ export const DeliveryPath = Type.Object({
 export const ReplayOrder = Type.Object({
   since: Type.String({
     format: 'date-or-time',
-    description: 'a date, which means its beginning in UTC, or a date and time; inclusive',
+    description: 'A date, which stands for its start in UTC, or a date and time. Inclusive.',
   }),
   until: Type.Optional(
     Type.String({
       format: 'date-or-time',
-      description: 'a date, which means its end in UTC, or a date and time; inclusive. Else now',
+      description:
+        'A date, which stands for its end in UTC, or a date and time. Inclusive. The default is now.',
     }),
   ),
 })
@@ -186,15 +193,21 @@ export const Replay = Type.Object(
     until: Timestamp,
     state: OneOf(['running', 'completed', 'cancelled', 'failed'], {
       examples: ['running'],
-      description: 'running: its events are being queued; completed: all of them are',
+      description: '`running`: events are being queued. `completed`: all events are queued.',
     }),
-    found: Type.Integer({ examples: [40], description: 'events so far that the webhook wants' }),
+    found: Type.Integer({
+      examples: [40],
+      description: 'The number of events found so far that the webhook subscribes to.',
+    }),
     waiting: Type.Integer({
       examples: [2],
-      description: 'of those it has queued, not delivered yet',
+      description: 'The number of queued deliveries that are still waiting.',
     }),
     delivered: Type.Integer({ examples: [38] }),
-    failed: Type.Integer({ examples: [0], description: 'given up' }),
+    failed: Type.Integer({
+      examples: [0],
+      description: 'The number of deliveries that failed for good.',
+    }),
     created_at: Timestamp,
     finished_at: Nullable(Timestamp),
   },

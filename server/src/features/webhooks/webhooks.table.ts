@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { RestoreRules } from '../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 import type { ShownAttempt } from './webhooks.schema.ts'
 
 export interface WebhooksTable {
@@ -17,7 +17,7 @@ export interface WebhookSecretsTable {
   tenant_id: number
   webhook_id: number
   sealed_secret: Buffer
-  /** Null for the current one. */
+  /** Null for the current secret. */
   expires_at: string | null
   created_at: Generated<string>
 }
@@ -36,7 +36,7 @@ export interface WebhookQueuesTable {
   slots: Generated<number>
   paused_until: string | null
   resets: Generated<number>
-  /** When its receiver was last asked whether it answers again, and since when it does. */
+  /** When the receiver was last probed. `answered_at` is the time of the first probe to which it responded again. */
   probed_at: string | null
   answered_at: string | null
 }
@@ -107,9 +107,9 @@ declare module '../../platform/db/database.ts' {
 declare module '../../platform/db/topics.ts' {
   interface Topics {
     webhook: `webhook:${number}`
-    /** Deliveries: of one webhook, or of many. */
+    /** Notifies engines that deliveries are due, for one webhook or for many. */
     due: 'due' | `due:${number}`
-    /** A delivery of the webhook that comes before all that wait. */
+    /** Notifies engines of a delivery that must be sent before the webhook's waiting deliveries. */
     first: `first:${number}`
   }
 }

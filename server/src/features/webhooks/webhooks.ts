@@ -1,13 +1,14 @@
-/** Webhooks, put together: their operations, their upkeep, and the delivery in the background. */
+/** Assembles the webhooks feature: its operations, its upkeep, and its background delivery. */
 import type { Needs } from '../../core.ts'
-import type { Feature } from '../../platform/feature.ts'
+import type { Feature } from '../../platform/feature/feature.ts'
 import { deliveriesService } from './deliveries/deliveries.service.ts'
 import { testDeliveriesService } from './deliveries/test-deliveries.service.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
-import { CONSUMER } from './engine/fan-out.ts'
+import { FAN_OUT_CONSUMER } from './engine/fan-out.ts'
 import { OUTGOING } from './events/outgoing.ts'
-import { webhookFixes } from './fixes/fixes.ts'
+import { disabledFix } from './fixes/fixes.ts'
 import { attemptMetrics } from './metrics.ts'
+import { WEBHOOKS_ATTENTION, WEBHOOKS_FIGURES } from './overview/overview.ts'
 import { probesReceivers } from './probes/probes.jobs.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
 import { openSecrets } from './registrations/secrets.ts'
@@ -19,9 +20,12 @@ import { WEBHOOK_COLUMNS, WEBHOOK_STEPS } from './webhooks.restore.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 import { WEBHOOK_TABLES } from './webhooks.table.ts'
 
-/** Connections of the delivery: requests do not wait for deliveries, nor these for requests. */
+/**
+ * The number of database connections of the delivery worker, separate so that it and requests do not wait for each
+ * other.
+ */
 const POOL_SIZE = 4
-/** For messages that are under way at a stop. */
+/** The time limit at shutdown for messages under way, in milliseconds. */
 const STOP_MS = 4_000
 
 type Core = Needs<
@@ -42,7 +46,7 @@ type Core = Needs<
   'WEBHOOK_RETENTION_DAYS'
 >
 
-/** Registers the jobs of webhooks, so it comes before these start. */
+/** Opens the feature and registers its jobs, so this must run before the jobs start. */
 export function openWebhooks(core: Core): Feature & { services: WebhookServices } {
   const { db } = core
   const deps = { ...core, policy: core.targets, keepDays: core.config.WEBHOOK_RETENTION_DAYS }
@@ -59,7 +63,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   keepWebhooksTidy(deps, replays.tidy)
   probesReceivers({ ...deps, probe: testDeliveries.probe })
   const services = { registrations, testDeliveries, deliveries: deliveriesService(deps), replays }
-  core.readers.add(CONSUMER)
+  core.readers.add(FAN_OUT_CONSUMER)
   const onAttempt = attemptMetrics(core.metrics.registry)
   return {
     name: 'webhooks',
@@ -80,12 +84,10 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
       }
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
+    attention: WEBHOOKS_ATTENTION,
+    figures: WEBHOOKS_FIGURES,
     purgeRows: purgeWebhooks,
-    fixes: webhookFixes({
-      clock: core.clock,
-      enable: registrations.enable,
-      waits: () => core.hold.since() !== null,
-    }),
+    fixes: [disabledFix(registrations.enable)],
     stopping: testDeliveries.stop,
   }
 }

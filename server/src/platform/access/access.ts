@@ -1,61 +1,71 @@
-/** Who may call an operation: declared on it, checked before its input is looked at. */
+/** Access rules of operations. Each operation declares a rule, which is checked before the input is read. */
 import { Problem } from '../../lib/problems.ts'
 import { ROLES, type Role } from '../../lib/roles.ts'
 import type { Admin, Auditor, Caller, ClinicAdmin, Member, Superadmin } from './caller.ts'
 
-/** An access rule; `C` is what the operation's handler gets as its caller. */
-export interface Access<C> {
-  /** The word for it in `docs/access.md` and in the OpenAPI document. */
+/** An access rule. `C` is the type of the caller that the operation's handler receives. */
+export interface OperationAccess<C> {
+  /** The name of the rule in `docs/reference/access.md` and in the OpenAPI document. */
   readonly name: string
-  /** The roles that pass; null when anyone does, signed in or not. */
+  /** The roles that may call the operation, or null if it requires no sign-in. */
   readonly roles: readonly Role[] | null
-  /** Only for inference: the caller's type. */
+  /** Never set. Lets TypeScript infer the caller's type. */
   readonly caller?: C
 }
 
-/** No token needed; one that is sent is not looked at. */
-export const anyone: Access<null> = { name: 'anyone', roles: null }
-/** Any signed-in user, for their own things. */
-export const signedIn: Access<Caller> = { name: 'signed in', roles: ROLES }
-/** Superadmins and admins. */
-export const admins: Access<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
-/** Superadmins alone. */
-export const superadmins: Access<Superadmin> = { name: 'superadmin', roles: ['superadmin'] }
-/** Reads of the administration: admins, and auditors of their own tenant. */
-export const auditors: Access<Auditor> = {
+/** Allows all callers. Requires no token and ignores any that is sent. */
+export const anyone: OperationAccess<null> = { name: 'anyone', roles: null }
+/** Allows every signed-in user, for operations on their own data. */
+export const signedIn: OperationAccess<Caller> = { name: 'signed in', roles: ROLES }
+/** Allows superadmins and admins. */
+export const admins: OperationAccess<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
+/** Allows superadmins only. */
+export const superadmins: OperationAccess<Superadmin> = {
+  name: 'superadmin',
+  roles: ['superadmin'],
+}
+/** Allows reading administration data: superadmins, and admins and auditors for their own tenant. */
+export const auditors: OperationAccess<Auditor> = {
   name: 'admin or auditor',
   roles: ['superadmin', 'admin', 'auditor'],
 }
 
-/** Everyone of a clinic. */
-export const members: Access<Member> = {
+/** Allows all users of a clinic. */
+export const members: OperationAccess<Member> = {
   name: 'clinic',
   roles: ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'],
 }
-/** Those of a clinic who keep its records. */
-export const recordKeepers: Access<Member> = {
+/** Allows the users of a clinic who edit its records. */
+export const recordKeepers: OperationAccess<Member> = {
   name: 'record keeper',
   roles: ['admin', 'doctor', 'nurse', 'receptionist'],
 }
-/** Those who treat patients. */
-export const clinicians: Access<Member> = { name: 'clinician', roles: ['doctor', 'nurse'] }
-/** Admins of a clinic. */
-export const clinicAdmins: Access<ClinicAdmin> = { name: 'clinic admin', roles: ['admin'] }
-/** Those of a clinic who look at what others have done. */
-export const clinicAuditors: Access<Member> = {
+/** Allows the users of a clinic who treat patients. */
+export const clinicians: OperationAccess<Member> = { name: 'clinician', roles: ['doctor', 'nurse'] }
+/** Allows the admins of a clinic, but not superadmins. */
+export const clinicAdmins: OperationAccess<ClinicAdmin> = { name: 'clinic admin', roles: ['admin'] }
+/** Allows the users of a clinic who review the actions of others. */
+export const clinicAuditors: OperationAccess<Member> = {
   name: 'clinic admin or auditor',
   roles: ['admin', 'auditor'],
 }
 
-/** @throws Problem 403 when the caller's role may not call the operation at all */
-export function requireRole(access: Access<unknown>, caller: Caller): void {
+/**
+ * Requires that the access rule includes the caller's role.
+ * @throws Problem 403 otherwise
+ */
+export function requireRole(access: OperationAccess<unknown>, caller: Caller): void {
   if (access.roles?.includes(caller.role)) return
   throw new Problem('role_required', {
-    detail: `This operation needs the role ${access.roles?.join(' or ')}; yours is ${caller.role}`,
+    detail: `This operation requires the role ${access.roles?.join(' or ')}. Your role is ${caller.role}.`,
   })
 }
 
-/** @throws Problem 403 when a query or body names a tenant that is not the caller's (decisions §2) */
+/**
+ * Requires that a query or body names no tenant other than the caller's (decisions §2). Superadmins may name any
+ * tenant.
+ * @throws Problem 403 for another tenant
+ */
 export function requireOwnTenant(
   caller: Pick<Caller, 'role' | 'tenant_id'>,
   tenantId: number | undefined,

@@ -1,51 +1,51 @@
-/** Who calls, and the values that prove it: only the access rules make the branded ones. */
+/** The callers of operations. Only access rules create the branded types, such as `Admin`. */
 import type { Role } from '../../lib/roles.ts'
 
-/** Where a request came from, as the journal and the session list show it. */
+/** Where a request came from, as the journal and the list of sessions show it. */
 export interface Origin {
   ip: string
   user_agent: string | null
-  /** A UUID. */
+  /** The id of the request: a UUID that the service generates. */
   request_id: string
 }
 
-/** What may have to be done before anything else: a new password chosen, a second factor set up. */
+/** A required step of the user: choosing a new password, or enrolling a second factor. */
 export type Restriction = 'password' | 'enrolment'
 
-/** What is known of a signed-in user while a request runs. */
+/** The facts about a signed-in user that apply while a request runs. */
 export interface Identity {
   user_id: number
   tenant_id: number
   email: string
   role: Role
-  /** The department that they are in; null where they are in none. */
+  /** The id of the user's department, or null if the user belongs to none. */
   unit_id: number | null
-  /** Whether they see the records of every department. */
+  /** True if the user may see the records of every department. */
   sees_all: boolean
-  /** The session's id, `jti` in its access tokens. */
+  /** The id of the session, which its access tokens contain as `jti`. */
   session_id: string
-  /** What has to be done before the session may do anything else; null when nothing has. */
+  /** The step that the user must complete before any other operation, or null if there is none. */
   restriction: Restriction | null
 }
 
-/** A signed-in caller with the request's origin. */
+/** A signed-in caller and the origin of the request. */
 export interface Caller extends Identity {
   origin: Origin
 }
 
 declare const proven: unique symbol
 
-/** A caller who may administer: their own tenant, or as a superadmin every one. */
+/** A caller who may administer their own tenant, or as a superadmin every tenant. */
 export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
 
-/** A caller who operates the platform. */
+/** A caller who operates the platform and has access to every tenant's administration data. */
 export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
 
-/** A caller of a clinic: whoever operates the platform sees none of its records (decisions §2). */
+/** A user of a clinic. Superadmins are not members, because they must not see a clinic's records (decisions §2). */
 export type Member = Caller & { readonly [proven]: 'admin' | 'member' }
 
-/** An admin of a clinic, and no superadmin. */
+/** An admin of a clinic, but never a superadmin. */
 export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
 
-/** A caller who may read the administration's records: an admin or an auditor. */
+/** A caller who may read administration records: an admin or an auditor. */
 export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }

@@ -1,6 +1,5 @@
-/** Who calls, and what they may: for routes to declare and services to ask for. */
+/** Callers and access rules, for routes and services. */
 export {
-  type Access,
   admins,
   anyone,
   auditors,
@@ -8,6 +7,7 @@ export {
   clinicAuditors,
   clinicians,
   members,
+  type OperationAccess,
   recordKeepers,
   requireOwnTenant,
   requireRole,

@@ -1,11 +1,12 @@
-/** A second look at who calls, within the transaction of what they ask for. */
+/** Checks the session a second time, within the transaction of an operation. */
 import type { TenantTx } from '../db/index.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Refuses a caller whose session has ended since the request came, be it by a block, a new role or a deactivated
- * tenant. The question is sent at once: sent right behind a lock it sees what the lock has waited for, so nobody
- * undoes their own block behind it. Handed in, as sessions know what is below them and not the reverse.
- * @throws Problem 401
+ * Rejects a caller whose session has ended since the request arrived, by a block, a role change or a deactivated
+ * tenant. Sends its query immediately. If the caller takes a lock first, the query sees changes that were made while
+ * waiting for that lock. A blocked user therefore cannot undo their own block. The function is passed in, because
+ * sessions depend on this layer and not the reverse.
+ * @throws Problem 401 if the session has ended
  */
 export type RequireSignedIn = (tx: TenantTx, caller: Caller) => Promise<void>

@@ -1,4 +1,4 @@
-/** Whose work comes next, and who is told to come later. */
+/** Tests the order in which waiting work runs, and when further work is rejected. */
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
@@ -14,7 +14,7 @@ const LIMITS = {
   clock: systemTime,
 }
 
-/** Occupies the only turn until it is let go, while `asked` queues up; returns the order of the work. */
+/** Occupies the only turn while work of the `parties` queues up. Returns the order in which the queued work ran. */
 async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<string[]> {
   const turn = fairTurns(limits)
   const held = gate()
@@ -30,8 +30,8 @@ async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<
   return order
 }
 
-describe('those who wait', () => {
-  test('come in the order in which they came, of one party', async () => {
+describe('the queue of waiting work', () => {
+  test('runs work of one party in order of arrival', async () => {
     const turn = fairTurns(LIMITS)
     const order: number[] = []
     await Promise.all(
@@ -40,7 +40,7 @@ describe('those who wait', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  test('of several parties take turns: the queue of one delays the others by one piece', async () => {
+  test('alternates between parties, so one party delays the others by one piece only', async () => {
     expect(await orderOf(['a', 'a', 'a', 'a', 'b', 'c', 'c'])).toEqual([
       'a',
       'b',
@@ -52,28 +52,28 @@ describe('those who wait', () => {
     ])
   })
 
-  test('are eight of one party; the ninth is told to come later, and others are not', async () => {
+  test('rejects only the ninth waiting piece of a party, not those of others', async () => {
     const order = await orderOf([...Array.from({ length: 10 }, () => 'a'), 'b'])
     expect(order.filter((name) => name === 'a')).toHaveLength(8)
     expect(order.filter((name) => name === 'a: overloaded')).toHaveLength(2)
     expect(order.filter((name) => name === 'b')).toHaveLength(1)
   })
 
-  test('are so many in all, but for the first of each party', async () => {
+  test('rejects work beyond the total limit, except the first piece of each party', async () => {
     const order = await orderOf(['a', 'a', 'a', 'b', 'b'], { ...LIMITS, waiting: 2 })
     expect(order).toEqual(['a: overloaded', 'b: overloaded', 'a', 'b', 'a'])
   })
 })
 
-describe('parties that may be one hand', () => {
+describe('several parties of one group', () => {
   const groupOf = (party: string) => party.charAt(0)
 
-  test('delay others as one of them would, and take turns among themselves', async () => {
+  test('delay other parties as a single party would, and take turns among themselves', async () => {
     const order = await orderOf(['a1', 'a1', 'a2', 'a3', 'b'], { ...LIMITS, groupOf })
     expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a1'])
   })
 
-  test('wait so many in all, and so many beside others', async () => {
+  test('have a common limit and count towards the total limit', async () => {
     const many = Array.from({ length: 5 }, (_, index) => `a${index}`)
     const limits = { ...LIMITS, groupOf, waitingOfGroup: 3 }
     const refused = ['a3: overloaded', 'a4: overloaded']
@@ -86,7 +86,7 @@ describe('parties that may be one hand', () => {
   })
 })
 
-test('as many run as may, and a failure gives its turn back', async () => {
+test('runs work up to the limit, and frees the turn of work that fails', async () => {
   const turn = fairTurns({ ...LIMITS, atOnce: 2 })
   const held = gate()
   let running = 0
@@ -103,8 +103,8 @@ test('as many run as may, and a failure gives its turn back', async () => {
   expect(await turn('one', async () => 'free')).toBe('free')
 })
 
-describe('of two turns', () => {
-  /** Pieces of work that run until they are let go, and who has begun so far. */
+describe('two turns for all parties', () => {
+  /** Starts work that runs until the test releases it, and records which parties have started. */
   function two() {
     const clock = frozenClock()
     const turn = fairTurns({ ...LIMITS, atOnce: 2, clock })
@@ -123,13 +123,13 @@ describe('of two turns', () => {
     return { clock, begun, work }
   }
 
-  test('somebody alone has both', () => {
+  test('gives both turns to a party that is alone', () => {
     const { begun, work } = two()
     for (const party of ['a', 'a', 'a']) work(party)
     expect(begun).toEqual(['a', 'a'])
   })
 
-  test('one stays free while others come, who wait for nobody', async () => {
+  test('keeps one turn free for other parties while they are active', async () => {
     const { begun, work } = two()
     await work('b')()
     for (const party of ['a', 'a']) work(party)
@@ -138,7 +138,7 @@ describe('of two turns', () => {
     expect(begun).toEqual(['b', 'a', 'b'])
   })
 
-  test('both are had by one again, ten seconds after the last of the others', async () => {
+  test('gives both turns to one party again after ten seconds without others', async () => {
     const { clock, begun, work } = two()
     await work('b')()
     const [first] = ['a', 'a', 'a', 'a'].map(work)
@@ -153,15 +153,15 @@ describe('of two turns', () => {
   })
 })
 
-describe('a group that gives way', () => {
+describe('a low-priority group', () => {
   const givesWay = (group: string) => group === 'z'
 
-  test('begins after the others who wait', async () => {
+  test('starts its work after that of other groups in the queue', async () => {
     const order = await orderOf(['z', 'z', 'a', 'b'], { ...LIMITS, givesWay })
     expect(order).toEqual(['a', 'b', 'z', 'z'])
   })
 
-  test('takes its turn like the others once it has waited for a second', async () => {
+  test('takes its turn like other groups after it has waited for a second', async () => {
     const clock = frozenClock()
     const turn = fairTurns({ ...LIMITS, givesWay, clock })
     const held = gate()
@@ -175,7 +175,7 @@ describe('a group that gives way', () => {
     expect(order).toEqual(['z', 'a'])
   })
 
-  test('uses half of the turns, and rests for as long as its piece took', async () => {
+  test('uses half of the turns, and pauses for as long as its work took', async () => {
     const clock = frozenClock()
     const turn = fairTurns({ ...LIMITS, atOnce: 2, givesWay, clock })
     const begun: string[] = []

@@ -1,38 +1,45 @@
 /**
- * Shares out turns at work of which only so much may run at once: those who wait are served round
- * robin, one piece of each group of parties, and within a group of each party, so that nobody's queue
- * delays anybody else by more than one piece, however many parties one hand may be. And no group runs on
- * all turns while others come: who comes next finds one free, and a processor for it.
+ * Schedules work with limited concurrency. Serves waiting work round robin: one piece per group, and within a group one
+ * piece per party. A long queue of one group therefore delays the others by at most one piece, however many parties one
+ * person controls. While several groups are active, none of them occupies all turns, so the next caller finds a free
+ * turn and a processor.
  */
 import { SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import type { Time } from '../../lib/time.ts'
 
-/** Who has come within this time is thought to come again. */
+/** A group counts as active for this long after its last request. */
 const COMPANY_MS = 10 * SECOND
-/** A group that gives way does so for this long, and then takes its turn as the others do. */
+/** A low-priority group waits at most this long, then takes its turn like the others. */
 const PATIENCE_MS = SECOND
 
 export interface TurnLimits {
-  /** Pieces of work that run side by side. */
+  /** Maximum number of pieces that run in parallel. */
   atOnce: number
-  /** Pieces that may wait, of one party. */
+  /** Maximum number of waiting pieces per party. */
   waitingOfOne: number
-  /** Pieces that may wait, of all parties of one group. */
+  /** Maximum number of waiting pieces per group. */
   waitingOfGroup: number
-  /** Pieces that may wait in all; a group that has none waiting is let in beyond it. */
+  /** Maximum number of waiting pieces in total. A group without waiting pieces may exceed this limit by one. */
   waiting: number
-  /** The group of parties that may be one hand's; each party's own by default. */
+  /**
+   * Maps a party to its group, which combines the parties that one person may control. By default each party is its own
+   * group.
+   */
   groupOf?: (party: string) => string
   /**
-   * Whether a group gives way while others come: its pieces begin after those of others and while less than half of
-   * the turns is used, and it rests after each for as long as it took. No group does by default.
+   * Returns true if a group has low priority while others are active. Its work then starts after that of other groups,
+   * and only while less than half of the turns are in use. After each piece the group pauses for as long as the piece
+   * took. By default no group has low priority.
    */
   givesWay?: (group: string) => boolean
   clock: Pick<Time, 'monotonic' | 'after'>
 }
 
-/** @throws Problem 503 when too many of the party, of its group, or of all, are waiting */
+/**
+ * Runs `work` when the party's turn comes. Returns its result.
+ * @throws Problem 503 when too many pieces of the party, of its group, or in total are waiting
+ */
 export type FairTurns = <T>(party: string, work: () => Promise<T>) => Promise<T>
 
 export function fairTurns(limits: TurnLimits): FairTurns {
@@ -41,7 +48,7 @@ export function fairTurns(limits: TurnLimits): FairTurns {
   const running = new Map<string, number>()
   let runningInAll = 0
   const waiting = waitingTurns(limits)
-  /** How many rests of a group have not ended. */
+  /** The number of unfinished pauses per group. */
   const resting = new Map<string, number>()
 
   function isLater(group: string): boolean {
@@ -73,7 +80,7 @@ export function fairTurns(limits: TurnLimits): FairTurns {
     takeOne(running, group)
   }
 
-  /** Starts those who wait and may run by now, the first piece of each group by turns. */
+  /** Starts all waiting work that may run now. Each group gets one turn before any group gets a second. */
   function serve(): void {
     for (const later of [false, true])
       for (const group of waiting.groups()) {
@@ -103,18 +110,18 @@ export function fairTurns(limits: TurnLimits): FairTurns {
   }
 }
 
-/** Takes one from the count of a group, and the group from the counts where none is left. */
+/** Decrements a group's count, and removes the group when the count reaches zero. */
 function takeOne(counts: Map<string, number>, group: string): void {
   const left = (counts.get(group) ?? 0) - 1
   if (left > 0) counts.set(group, left)
   else counts.delete(group)
 }
 
-/** Who waits, in the order of the turns: whoever was served and still waits goes to the end. */
+/** Creates the queue of waiting work. A group moves to the end of the queue when one of its pieces starts. */
 function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimits) {
   interface Group {
     queued: number
-    /** When its first piece came that waits, or its last one began. */
+    /** When the group started to wait, or last started a piece. In monotonic milliseconds. */
     since: number
     parties: Map<string, (() => void)[]>
   }
@@ -122,12 +129,12 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
   let queued = 0
   return {
     has: (group: string) => groups.has(group),
-    /** For how long the group has waited, in milliseconds. */
+    /** Returns how long the group has waited since its last start, in milliseconds. */
     waited(name: string): number {
       const now = clock.monotonic()
       return now - (groups.get(name)?.since ?? now)
     },
-    /** The groups; one that goes to the end meanwhile comes by again. */
+    /** Iterates over the groups in order. A group that moves to the end during the iteration appears again. */
     groups: () => groups.keys(),
     wait(name: string, party: string): Promise<void> {
       const since = clock.monotonic()
@@ -142,7 +149,7 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
       group.parties.set(party, queue)
       return new Promise((resolve) => queue.push(resolve))
     },
-    /** Starts the first piece of the group's first party. */
+    /** Starts the first piece of the party that is next within the group. */
     start(name: string): void {
       const group = groups.get(name)
       const [first] = group?.parties ?? []
@@ -161,7 +168,7 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
   }
 }
 
-/** Who came last, and last of all others: enough to tell whether anybody has come beside one party. */
+/** Remembers the last party and the last different one. These two suffice to tell whether another was active. */
 function companyWithin(ms: number, clock: TurnLimits['clock']) {
   let last = { party: '', at: Number.NEGATIVE_INFINITY }
   let other = last
@@ -170,7 +177,7 @@ function companyWithin(ms: number, clock: TurnLimits['clock']) {
       if (party !== last.party) other = last
       last = { party, at: clock.monotonic() }
     },
-    /** Whether another party has come lately. */
+    /** Returns true if a party other than this one was active within `ms`. */
     has(party: string): boolean {
       const { at } = party === last.party ? other : last
       return clock.monotonic() - at < ms

@@ -1,4 +1,4 @@
-/** Cryptography for the features: passwords, sealing at rest, the root key. */
+/** Cryptography for the features: password hashing, encryption at rest and the root key. */
 
 export {
   type KeyRing,
@@ -11,7 +11,7 @@ export {
 export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_COLUMNS, KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
-export { discardSealed } from './lost-root.ts'
+export { discardSealed } from './lost-root-key.ts'
 export { type OwnKeys, ownKeys } from './own-keys.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'
 export {
@@ -34,15 +34,15 @@ export {
 export { lockUsableRoot, openRootKeys, openRootSealer, type RootKeys } from './root-keys.ts'
 export { type RotatedRoot, rotateRoot } from './root-rotation.ts'
 export { KEYS_ROOT_SEALED, type RootSealed, rootPlace } from './root-sealed.ts'
-export { destroyFormerRoots } from './root-sealing.ts'
-export { type Verified, verifyRootSealed } from './root-verify.ts'
+export { destroyFormerRoots, type Verified, verifyRootSealed } from './root-sealing.ts'
 export {
   type DeriveKey,
   fingerprintBy,
   fingerprintOf,
   keysFrom,
   openSealer,
-  type Place,
+  orUnreadable,
+  type SealedPlace,
   type Sealer,
   UnreadableError,
 } from './seal.ts'

@@ -1,4 +1,4 @@
-/** The key ring on a real database: one key a tenant whoever comes first, and memory that is never wrong. */
+/** Tests the key ring on a real database: concurrent nodes share one key per tenant, and the cache is never stale. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf, unheard } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -10,7 +10,7 @@ const ROOT = openSealer(Buffer.alloc(32, 1))
 const SECRET = 'the secret of a test'
 const PLACE = { table: 'second_factors', column: 'sealed_secret', row: 7 }
 
-/** Changes as a node hears of them. */
+/** Simulates the change notifications that a node receives. */
 function hearing() {
   const listeners: ((topic: Topic | null) => void)[] = []
   const state = { isTrusted: true }
@@ -23,7 +23,7 @@ function hearing() {
         return () => undefined
       },
       trusted: () => state.isTrusted,
-      isClosed: () => false,
+      isInMaintenance: () => false,
     },
   }
 }
@@ -74,14 +74,14 @@ const dataKeys = () =>
     tenant,
   ])
 
-/** Another current key, as a rotation on another node makes it; this node hears nothing by itself. */
+/** Creates a new current key as a rotation on another node does, without notifying this node. */
 async function rotate(): Promise<void> {
   await database.sql('update data_keys set retired_at = now() where tenant_id = $1', [tenant])
   await seal(await newRing())
 }
 
-describe('the first start', () => {
-  test('makes one key-encryption key, of eight nodes at once too, and all use it', async () => {
+describe('the first start on an empty database', () => {
+  test('creates one key-encryption key that eight concurrent nodes use', async () => {
     const empty = await migratedDatabase()
     const scopes = scopesOf(empty)
     const rings = await Promise.all(Array.from({ length: 8 }, () => newRing(scopes)))
@@ -97,27 +97,27 @@ describe('the first start', () => {
     }
   })
 
-  test('is the only one: later ones change no key', async () => {
+  test('creates a key-encryption key that later starts do not change', async () => {
     const keys = () => database.sql('select * from key_encryption_keys')
     const before = await keys()
     await newRing()
     expect(await keys()).toEqual(before)
   })
 
-  test('with another root key is refused', async () => {
+  test('fails if another root key encrypted the key-encryption key', async () => {
     const other = openSealer(Buffer.alloc(32, 2))
-    await expect(openKeyRing(db, other, unheard)).rejects.toThrow(/another key sealed it/)
+    await expect(openKeyRing(db, other, unheard)).rejects.toThrow(/encrypted with another key/)
   })
 })
 
-describe('what is sealed', () => {
-  test('opens again, on another node and after a restart', async () => {
+describe('an encrypted value', () => {
+  test('decrypts a value on another node and after a restart', async () => {
     const sealed = await seal()
     expect(await open(sealed)).toBe(SECRET)
     expect(await open(sealed, await newRing())).toBe(SECRET)
   })
 
-  test('opens in no other tenant, not even across tenants', async () => {
+  test('decrypts no value of another tenant, even with access across tenants', async () => {
     const other = await newTenant()
     for (const [from, to] of [
       [tenant, other],
@@ -131,7 +131,7 @@ describe('what is sealed', () => {
     }
   })
 
-  test('in a tenant without a key opens nowhere, and reading makes no key', async () => {
+  test('decrypts nothing in a tenant without a key, and creates no key while reading', async () => {
     const other = await newTenant()
     await expect(open(await seal(ring, other))).rejects.toThrow(UnreadableError)
     expect(await currentId()).toBe(0)
@@ -140,7 +140,7 @@ describe('what is sealed', () => {
 })
 
 describe('the data key of a tenant', () => {
-  test('is one, of sixteen first uses at once on two nodes too', async () => {
+  test('creates one data key for sixteen concurrent first uses on two nodes', async () => {
     const other = await newRing()
     const sealed = await Promise.all(
       Array.from({ length: 16 }, (_, index) => seal(index % 2 ? ring : other)),
@@ -149,7 +149,7 @@ describe('the data key of a tenant', () => {
     for (const bytes of sealed) expect(await open(bytes)).toBe(SECRET)
   })
 
-  test('that was undone with its transaction is not used afterwards', async () => {
+  test('does not use a data key whose transaction was rolled back', async () => {
     const undone = db.inTenant(tenant, async (tx) => {
       await sealIn(tx)
       await sealIn(tx)
@@ -162,7 +162,7 @@ describe('the data key of a tenant', () => {
     expect(await open(sealed, await newRing())).toBe(SECRET)
   })
 
-  test('is shared with nobody before its transaction has committed', async () => {
+  test('does not share a data key before its transaction has committed', async () => {
     const [held, sealed] = [gate(), gate()]
     const first = db.inTenant(tenant, async (tx) => {
       await sealIn(tx)
@@ -176,7 +176,7 @@ describe('the data key of a tenant', () => {
     expect(await currentId()).toBe((await dataKeys())[0]?.id)
   })
 
-  test('is waited for while another makes it, and made anew if that one fails', async () => {
+  test('waits while another node creates the data key, and creates it if that fails', async () => {
     const [held, sealedFirst] = [gate(), gate()]
     const first = db.inTenant(tenant, async (tx) => {
       await sealIn(tx)
@@ -192,7 +192,7 @@ describe('the data key of a tenant', () => {
     expect(await dataKeys()).toHaveLength(1)
   })
 
-  test('that has been retired still opens what it sealed, and seals nothing more', async () => {
+  test('decrypts with a retired data key, but no longer encrypts with it', async () => {
     const old = await seal()
     await rotate()
     const next = await newRing()
@@ -202,14 +202,14 @@ describe('the data key of a tenant', () => {
     for (const sealed of [old, fresh]) expect(await open(sealed, next)).toBe(SECRET)
   })
 
-  test('goes with its tenant: what it sealed stays closed', async () => {
+  test('deletes the data key with its tenant, so its values no longer decrypt', async () => {
     const sealed = await seal()
     await database.sql('delete from tenants where id = $1', [tenant])
     expect(await dataKeys()).toEqual([])
     await expect(open(sealed, await newRing())).rejects.toThrow(UnreadableError)
   })
 
-  test('opens under no other tenant when its row is moved there', async () => {
+  test('decrypts nothing for another tenant if the row of a data key is moved there', async () => {
     const other = await newTenant()
     const sealed = await seal()
     await database.sql('update data_keys set tenant_id = $1 where tenant_id = $2', [other, tenant])
@@ -217,15 +217,15 @@ describe('the data key of a tenant', () => {
   })
 })
 
-describe('keys in memory', () => {
-  test('need no database, for whichever transaction', async () => {
+describe('the cache of data keys', () => {
+  test('needs no database access in later transactions', async () => {
     await seal()
     const tx = { begunAt: 0 } as TenantTx
     expect((await ring.forWriting(tx, tenant)).currentId).toBeGreaterThan(0)
     expect((await ring.ofTenant(tx, tenant)).currentId).toBeGreaterThan(0)
   })
 
-  test('are not believed while changes may go unheard', async () => {
+  test('is not used while change notifications may be lost', async () => {
     await seal()
     await rotate()
     const [old, fresh] = await dataKeys()
@@ -238,14 +238,14 @@ describe('keys in memory', () => {
     ['their tenant changes', () => `tenant:${tenant}`],
     ['keys change', () => 'keys'],
     ['something may have been missed', () => null],
-  ])('are let go of when %s', async (_when, topic) => {
+  ])('drops keys when %s', async (_when, topic) => {
     await seal()
     await rotate()
     node.tell(topic())
     expect(await currentId()).toBe((await dataKeys())[1]?.id)
   })
 
-  test('are not let go of when another tenant changes', async () => {
+  test('keeps the keys of a tenant when another tenant changes', async () => {
     await seal()
     await rotate()
     node.tell(`tenant:${tenant + 1}`)
@@ -253,7 +253,7 @@ describe('keys in memory', () => {
   })
 
   test.each(['read', 'list'] as const)(
-    'are not those that a %s has read, if they changed meanwhile',
+    'excludes keys that a %s has read if they changed in between',
     async (mode) => {
       await seal(await newRing())
       const [held, hasRead] = [gate(), gate()]
@@ -275,7 +275,7 @@ describe('keys in memory', () => {
     },
   )
 
-  test('are read anew for a value that a newer key has sealed, and nobody sees an error', async () => {
+  test('reloads the keys for a value that a newer key encrypted, without an error', async () => {
     await seal()
     await rotate()
     const fresh = await seal(await newRing())
@@ -284,7 +284,7 @@ describe('keys in memory', () => {
     expect(await currentId()).toBe((await dataKeys())[1]?.id)
   })
 
-  test('are read anew once, not for each look at a value whose key there never was', async () => {
+  test('reloads the keys only once for a value whose key never existed', async () => {
     const sealed = await seal()
     sealed.writeBigUInt64BE(9_999_999_999n, 1)
     await expect(open(sealed)).rejects.toThrow(UnreadableError)

@@ -1,6 +1,6 @@
 /**
- * The keys of a tenant's sealed fields: the root key wraps a key-encryption key, that wraps a data key of
- * each tenant (two while keys rotate), and data keys seal fields (ADR 0012, 0020).
+ * The keys that encrypt a tenant's fields. The root key wraps a key-encryption key, which wraps one data key per tenant
+ * (two during a rotation). Data keys encrypt fields (ADR 0012, 0020).
  */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -8,22 +8,28 @@ import { type Changes, Outpaced, parseTopic, type Scopes, type TenantTx } from '
 import * as store from './keys.store.ts'
 import { mustOpen } from './root-key.ts'
 import { rootPlace, SEALED_KEK } from './root-sealed.ts'
-import { nameOf, openSealingKey, type Place, type Sealer, type SealingKey } from './seal.ts'
+import {
+  keyNameOf,
+  openSealingKey,
+  type SealedPlace,
+  type Sealer,
+  type SealingKey,
+} from './seal.ts'
 import { type DataKey, openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
 
 export const KEY_BYTES = 32
 
 export interface KeyRing {
-  /** A tenant's keys for reading: where it has none yet, nothing opens and there are no tokens. */
+  /** Returns a tenant's keys for reading. If the tenant has none, decryption fails and the list of tokens is empty. */
   ofTenant(tx: TenantTx, tenantId: number): Promise<TenantKeys>
-  /** A tenant's keys for writing: its first is made where it has none. */
+  /** Returns a tenant's keys for writing. Creates the first key if the tenant has none. */
   forWriting(tx: TenantTx, tenantId: number): Promise<TenantKeys>
 }
 
 /**
- * Opens the ring, and makes the first key-encryption key where there is none. Keys are kept in memory for
- * as long as it is sure that changes are heard of.
- * @throws StartupError when the root key is another than the one that wraps the keys
+ * Opens the key ring, and creates the first key-encryption key if the database has none. Caches keys only while change
+ * notifications are reliable.
+ * @throws StartupError if the given root key does not decrypt the key-encryption key
  */
 export async function openKeyRing(
   db: Scopes,
@@ -32,9 +38,9 @@ export async function openKeyRing(
 ): Promise<KeyRing> {
   const shared = new LRUCache<number, TenantKeys>({ max: 5_000 })
   const ofTx = new WeakMap<TenantTx, Map<number, Promise<TenantKeys>>>()
-  /** When keys were last let go of: what a transaction has read that had begun before may be outdated. */
+  /** When the cache was last cleared. A transaction that began earlier may have read stale keys. */
   let forgottenAt = Number.NEGATIVE_INFINITY
-  /** Since when it is known that a tenant's key was asked for that was not there. */
+  /** When each missing key was first requested. The map's keys are `tenantId:keyId`. */
   const missed = new LRUCache<string, number>({ max: 1_000 })
 
   const openKek = kekOpener(root)
@@ -52,17 +58,17 @@ export async function openKeyRing(
     else shared.delete(tenantId)
   }
 
-  /** Read anew, and for others once all of it is committed. */
+  /** Reads the keys from the database. Caches them for other transactions once this one has committed. */
   async function read(tx: TenantTx, tenantId: number): Promise<TenantKeys> {
     const { begunAt } = tx
     const rows = await store.listDataKeys(tx, tenantId)
     const keys = openStoredKeys(root, tenantId, rows, (id) => {
       const name = `${tenantId}:${id}`
-      // Asked for before, and not there when these were read.
+      // An earlier transaction also missed this key, so it does not exist: reloading would not help.
       if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
       missed.set(name, db.clock.monotonic())
       forget(tenantId)
-      throw new Outpaced(`data key ${id} of tenant ${tenantId} is not known yet`)
+      throw new Outpaced(`data key ${id} of tenant ${tenantId} is not loaded yet`)
     })
     tx.afterCommit(() => {
       if (keys.currentId !== 0 && begunAt > forgottenAt) shared.set(tenantId, keys)
@@ -72,7 +78,7 @@ export async function openKeyRing(
 
   async function readOrMake(tx: TenantTx, tenantId: number): Promise<TenantKeys> {
     const kek = await store.findCurrentKek(tx)
-    if (!kek) throw new Error('there is no key-encryption key')
+    if (!kek) throw new Error('no key-encryption key')
     await store.insertDataKey(tx, {
       tenant_id: tenantId,
       key_encryption_key_id: kek.id,
@@ -81,7 +87,7 @@ export async function openKeyRing(
     return read(tx, tenantId)
   }
 
-  /** What the transaction has asked for before, or memory has. */
+  /** Returns the keys that this transaction already read, else the cached keys, else undefined. */
   function known(tx: TenantTx, tenantId: number): Promise<TenantKeys> | undefined {
     const own = ofTx.get(tx)?.get(tenantId)
     const kept = own || !changes.trusted() ? undefined : shared.get(tenantId)
@@ -116,9 +122,9 @@ export async function openKeyRing(
 const kekOpener =
   (root: Sealer) =>
   ({ id, wrapped_key }: { id: number; wrapped_key: Buffer }): SealingKey =>
-    openSealingKey(root.open(wrapped_key, kekPlace(id)), nameOf(id))
+    openSealingKey(root.open(wrapped_key, kekPlace(id)), keyNameOf(id))
 
-/** A data key with what wraps it, as it is stored. */
+/** A data key and the key-encryption key that wraps it, as stored in the database. */
 export interface WrappedKey {
   id: number
   wrapped_key: Buffer
@@ -131,9 +137,9 @@ export interface StoredKey extends WrappedKey {
 }
 
 /**
- * Opens the data keys of a tenant.
- * @param onNewer as of `tenantKeys`
- * @throws UnreadableError where one does not open
+ * Decrypts all data keys of a tenant.
+ * @param onNewer passed on to `tenantKeys`
+ * @throws UnreadableError if a key cannot be decrypted
  */
 export function openStoredKeys(
   root: Sealer,
@@ -146,14 +152,17 @@ export function openStoredKeys(
   return tenantKeys(tenantId, opened, current?.id ?? 0, onNewer)
 }
 
-/** Opens one. @throws UnreadableError that names what does not open: itself, or what wraps it */
+/**
+ * Decrypts one data key.
+ * @throws UnreadableError that names the key that cannot be decrypted: the data key or its wrapping key
+ */
 export function openStoredKey(root: Sealer, tenantId: number, stored: WrappedKey): DataKey {
   const kek = kekOpener(root)({ id: stored.kek_id, wrapped_key: stored.wrapped_kek })
   return openDataKey(stored.id, kek.open(stored.wrapped_key, dataKeyPlace(tenantId)))
 }
 
-export const kekPlace = (id: number): Place => rootPlace(SEALED_KEK, id)
-export const dataKeyPlace = (tenantId: number): Place => ({
+export const kekPlace = (id: number): SealedPlace => rootPlace(SEALED_KEK, id)
+export const dataKeyPlace = (tenantId: number): SealedPlace => ({
   table: 'data_keys',
   column: 'wrapped_key',
   row: tenantId,

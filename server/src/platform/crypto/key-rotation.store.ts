@@ -1,15 +1,15 @@
-/** The SQL of keys that take the place of others. */
+/** SQL statements for key rotation. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 
-export interface WrappedKey {
+export interface RewrappedKey {
   id: number
   tenant_id: number
   wrapped_key: Buffer
   kek_id: number
 }
 
-/** All key-encryption keys, which nobody else replaces until the transaction ends. */
+/** Locks all key-encryption keys until the transaction ends, so that no concurrent rotation replaces them. */
 export async function lockKeks(tx: TenantTx) {
   const { rows } = await sql<{ id: number; wrapped_key: Buffer; retired_at: string | null }>`
     select id, wrapped_key, retired_at from key_encryption_keys order by id for no key update`.execute(
@@ -24,9 +24,9 @@ export async function retireKek(tx: TenantTx): Promise<void> {
   )
 }
 
-/** The data keys that another key-encryption key wraps. */
-export async function listWrappedByOthers(tx: TenantTx, kekId: number): Promise<WrappedKey[]> {
-  const { rows } = await sql<WrappedKey>`
+/** Locks and returns the data keys that are wrapped by any other key-encryption key than `kekId`. */
+export async function listWrappedByOthers(tx: TenantTx, kekId: number): Promise<RewrappedKey[]> {
+  const { rows } = await sql<RewrappedKey>`
     select id, tenant_id, wrapped_key, key_encryption_key_id as kek_id
     from data_keys where key_encryption_key_id <> ${kekId} order by id for no key update`.execute(
     tx.db,
@@ -46,7 +46,7 @@ export async function rewrap(
     where k.id = v.id`.execute(tx.db)
 }
 
-/** Retires every data key that seals. Returns whose they were. */
+/** Retires every current data key. Returns the ids of their tenants. */
 export async function retireDataKeys(tx: TenantTx): Promise<number[]> {
   const { rows } = await sql<{ tenant_id: number }>`
     update data_keys set retired_at = now() where retired_at is null returning tenant_id`.execute(
@@ -67,8 +67,8 @@ export async function insertDataKeys(
       ${keys.map(({ wrapped }) => wrapped)}::bytea[]) as v (tenant_id, wrapped_key)`.execute(tx.db)
 }
 
-/** Deletes the retired keys; a data key that a row still names makes it fail. */
-export async function deleteRetired(tx: TenantTx): Promise<void> {
+/** Deletes all retired keys. Fails while a row still refers to one of the data keys. */
+export async function deleteRetiredKeys(tx: TenantTx): Promise<void> {
   await sql`delete from data_keys where retired_at is not null`.execute(tx.db)
   await sql`delete from key_encryption_keys where retired_at is not null`.execute(tx.db)
 }

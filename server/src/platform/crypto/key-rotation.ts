@@ -1,19 +1,23 @@
-/** New keys in place of those that seal and wrap, and the end of the old ones (ADR 0022). */
+/** Rotates the key-encryption key and the data keys, and destroys the retired keys (ADR 0022). */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TenantTx } from '../db/index.ts'
 import { dataKeyPlace, KEY_BYTES, kekPlace } from './key-ring.ts'
 import * as store from './key-rotation.store.ts'
 import { insertKek, newKekId } from './keys.store.ts'
-import { nameOf, openSealingKey, type Sealer, type SealingKey } from './seal.ts'
+import { keyNameOf, openSealingKey, type Sealer, type SealingKey } from './seal.ts'
 
 export interface KeyRotation {
   /**
-   * Makes a key-encryption key of `key` and a data key for each tenant that has one, wraps them all by it,
-   * and retires those before: all in the transaction. Returns its id; undefined where the key is in use.
-   * @param key 32 bytes; made where there is none
+   * Creates a key-encryption key from `key`, and a new data key for each tenant that has one. Wraps all data keys with
+   * the new key-encryption key and retires the previous keys, in the same transaction. Returns the id of the new
+   * key-encryption key, or undefined if `key` is already in use.
+   * @param key 32 bytes; generated if omitted
    */
   begin(tx: TenantTx, key?: Buffer): Promise<number | undefined>
-  /** Destroys all that is retired. @throws a foreign key's error while a row names one of them */
+  /**
+   * Destroys all retired keys.
+   * @throws a foreign key error while a row still refers to one of them
+   */
   end(tx: TenantTx): Promise<void>
 }
 
@@ -21,7 +25,7 @@ export function keyRotation(root: Sealer): KeyRotation {
   const open = (kek: { id: number; wrapped_key: Buffer }) =>
     root.open(kek.wrapped_key, kekPlace(kek.id))
 
-  /** Wraps by one key-encryption key what others wrap, be it made just now by a node that has not heard. */
+  /** Wraps all data keys with key `id`, including those that a node created just now without noticing the rotation. */
   async function wrapAll(tx: TenantTx, id: number, keks: Map<number, SealingKey>): Promise<void> {
     const wrapped = await store.listWrappedByOthers(tx, id)
     const kek = keks.get(id) as SealingKey
@@ -41,7 +45,7 @@ export function keyRotation(root: Sealer): KeyRotation {
       await store.retireKek(tx)
       await insertKek(tx, id, root.seal(key, kekPlace(id)))
       const keks = new Map(
-        [...known, { id, key }].map((kek) => [kek.id, openSealingKey(kek.key, nameOf(kek.id))]),
+        [...known, { id, key }].map((kek) => [kek.id, openSealingKey(kek.key, keyNameOf(kek.id))]),
       )
       await wrapAll(tx, id, keks)
       const tenants = await store.retireDataKeys(tx)
@@ -56,13 +60,13 @@ export function keyRotation(root: Sealer): KeyRotation {
     async end(tx) {
       const rows = await store.lockKeks(tx)
       const current = rows.find(({ retired_at }) => retired_at === null)
-      if (!current) throw new Error('there is no key-encryption key')
+      if (!current) throw new Error('no key-encryption key')
       await wrapAll(
         tx,
         current.id,
-        new Map(rows.map((kek) => [kek.id, openSealingKey(open(kek), nameOf(kek.id))])),
+        new Map(rows.map((kek) => [kek.id, openSealingKey(open(kek), keyNameOf(kek.id))])),
       )
-      await store.deleteRetired(tx)
+      await store.deleteRetiredKeys(tx)
       tx.invalidate('keys')
     },
   }

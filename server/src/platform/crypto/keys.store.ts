@@ -1,4 +1,4 @@
-/** The SQL of the wrapped keys. */
+/** SQL statements for the wrapped keys. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './keys.table.ts'
@@ -11,14 +11,14 @@ export function findCurrentKek(tx: TenantTx) {
     .executeTakeFirst()
 }
 
-/** An id that no key-encryption key has or ever had. */
+/** Returns a new id, which no key-encryption key has or ever had. */
 export async function newKekId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('key_encryption_keys', 'id')) as id`.execute(tx.db)
   return rows[0]?.id as number
 }
 
-/** Adds the key-encryption key under the id that its wrapping names; nothing when there is one. */
+/** Inserts a key-encryption key with the id to which its encryption is bound. Does nothing if a current key exists. */
 export async function insertKek(tx: TenantTx, id: number, wrapped: Buffer): Promise<void> {
   await tx.db
     .insertInto('key_encryption_keys')
@@ -27,7 +27,7 @@ export async function insertKek(tx: TenantTx, id: number, wrapped: Buffer): Prom
     .execute()
 }
 
-/** A tenant's data keys with what wraps them, the current one first. */
+/** Returns a tenant's data keys, the current one first, each with the key-encryption key that wraps it. */
 export function listDataKeys(tx: TenantTx, tenantId: number) {
   return tx.db
     .selectFrom('data_keys')
@@ -44,7 +44,7 @@ export function listDataKeys(tx: TenantTx, tenantId: number) {
     .execute()
 }
 
-/** Adds a tenant's data key; of two at once one is kept. */
+/** Inserts a tenant's data key. Does nothing if a concurrent transaction has already inserted one. */
 export async function insertDataKey(
   tx: TenantTx,
   key: { tenant_id: number; key_encryption_key_id: number; wrapped_key: Buffer },

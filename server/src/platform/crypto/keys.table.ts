@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
-import type { RestoreColumns } from '../restore-columns.ts'
-import type { RestoreRules } from '../restore-rule.ts'
+import type { RestoreColumns } from '../feature/restore-columns.ts'
+import type { RestoreRules } from '../feature/restore-rule.ts'
 
 export interface KeyEncryptionKeysTable {
   id: Generated<number>
@@ -37,7 +37,7 @@ export const KEY_TABLES = {
   data_keys: 'merged',
 } as const satisfies RestoreRules
 
-/** Keys that come back only decrypt what they have encrypted. Those of today go on encrypting. */
+/** Keys from a backup only decrypt existing data. The current keys continue to encrypt. */
 const retired_at = { merged: 'stage.retired_at', deleted: 'coalesce(stage.retired_at, now())' }
 export const KEY_COLUMNS = {
   key_encryption_keys: { data: ['id', 'wrapped_key', 'created_at'], access: { retired_at } },

@@ -1,4 +1,4 @@
-/** What is open to every account of the machine: warned of, and refused where it has to be. */
+/** Tests the check for files that every account on the machine can access: a warning, or an error in strict mode. */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,16 +16,16 @@ async function warningsAt(mode: number, isStrict = false): Promise<string[]> {
   return warned
 }
 
-test.each([0o700, 0o711, 0o750, 0o770, 0o600])('the mode %o is tight', async (mode) => {
+test.each([0o700, 0o711, 0o750, 0o770, 0o600])('accepts the file mode %o', async (mode) => {
   expect(await warningsAt(mode, true)).toEqual([])
 })
 
-test.each([0o755, 0o704, 0o702, 0o777])('the mode %o is warned of, or refused', async (mode) => {
+test.each([0o755, 0o704, 0o702, 0o777])('warns about or rejects the file mode %o', async (mode) => {
   expect(await warningsAt(mode)).toEqual([expect.stringMatching(/^DATA_DIR: .*chmod o-rw /)])
   await expect(warningsAt(mode, true)).rejects.toThrow(/^DATA_DIR: /)
 })
 
-test('what is not there yet is nothing to warn of', async () => {
+test('ignores a file that does not exist', async () => {
   const log = { warn: () => expect.unreachable() } as unknown as Logger
   await refuseLooseModes({ DATA_DIR: join(tmpdir(), 'wardkeep-none-here') }, true, log)
 })

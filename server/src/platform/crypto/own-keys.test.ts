@@ -1,4 +1,4 @@
-/** The data folder's own root keys: made once, never lost, and found again after a crash at any point. */
+/** Tests the root keys in the data folder: created once, never lost, and recovered after a crash at any point. */
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ beforeEach(async () => {
 const [OLD, NEW, OLDER] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
 const put = (name: string, key: Buffer) =>
   writeFile(join(folder, name), `${key.toString('base64')}\n`, { mode: 0o600 })
-/** What the folder has, by the names of its files. */
+/** Returns the contents of the files in the folder by file name. */
 const found = async () => {
   const names = await readdir(folder)
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
@@ -34,8 +34,8 @@ const found = async () => {
 const kept = (key: Buffer) => ({ [`root.key.${fingerprintOf(key)}`]: key.toString('base64') })
 const current = (key: Buffer) => ({ 'root.key': key.toString('base64') })
 
-describe('the first key', () => {
-  test('is made once, for nobody else to read, and the log says so without it', async () => {
+describe('the first root key in a data folder', () => {
+  test('creates the key once, readable by the owner only, and logs no value', async () => {
     const deep = join(folder, 'not', 'yet')
     const keys = ownKeys(deep, log)
     expect(await keys.given()).toEqual([])
@@ -50,24 +50,24 @@ describe('the first key', () => {
     expect(text).not.toContain(Buffer.from(key).toString('base64'))
   })
 
-  test('is one, however many make it at once', async () => {
+  test('returns the same key to concurrent callers', async () => {
     const made = await Promise.all(Array.from({ length: 8 }, () => ownKeys(folder, log).make()))
     expect(new Set(made.map(({ key }) => fingerprintOf(key))).size).toBe(1)
   })
 
-  test('is another in every folder', async () => {
+  test('creates a different key in every folder', async () => {
     const one = await own.make()
     const other = await ownKeys(join(folder, 'b'), log).make()
     expect(one.key).not.toEqual(other.key)
   })
 
-  test('is never the draft that a crash has left', async () => {
+  test('never uses the draft of a key that a crash left behind', async () => {
     await writeFile(join(folder, 'root.key.4711'), OLD.toString('base64').slice(0, 10))
     const { key } = await own.make()
     expect(await own.given()).toEqual([{ key, from: join(folder, 'root.key') }])
   })
 
-  test('is not made anew over one that is damaged', async () => {
+  test('keeps a damaged key file instead of overwriting it', async () => {
     await writeFile(join(folder, 'root.key'), 'half a k')
     await expect(own.make()).rejects.toBeInstanceOf(StartupError)
     await expect(own.given()).rejects.toBeInstanceOf(StartupError)
@@ -75,7 +75,7 @@ describe('the first key', () => {
   })
 })
 
-test('the next key stays the same until it is the current one', async () => {
+test('returns the same next key until it becomes the current one', async () => {
   await put('root.key', OLD)
   const next = await own.keepNext()
   expect(await own.keepNext()).toEqual(next)
@@ -84,56 +84,56 @@ test('the next key stays the same until it is the current one', async () => {
   expect((await own.keepNext()).key).not.toEqual(next.key)
 })
 
-describe('the files follow the database', () => {
+describe('aligning the key files with the database', () => {
   test.each<[string, Record<string, Buffer>, Buffer, object]>([
     ['before the rotation', { 'root.key': OLD }, OLD, current(OLD)],
     [
-      'with a next key that is not in use',
+      'with an unused next key',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLD,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
     ],
     [
-      'behind the commit',
+      'after the commit',
       { 'root.key': OLD, 'root.key.next': NEW },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'with the former key kept, and the next one not moved yet',
+      'with the former key kept and the next one not moved yet',
       { 'root.key': OLD, 'root.key.next': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
     ['without the former key', { 'root.key.next': NEW }, NEW, current(NEW)],
     [
-      'at its end',
+      'after a completed rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'back to a copy from before it',
+      'to a copy from before the rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       OLD,
       { ...current(OLD), ...kept(NEW) },
     ],
     [
-      'of a key from elsewhere: none is touched',
+      'unless it has a foreign key; then none changes',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLDER,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
     ],
-  ])('%s', async (_, files, needed, expected) => {
+  ])('makes the key files match the database %s', async (_, files, needed, expected) => {
     for (const [name, key] of Object.entries(files)) await put(name, key)
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
-    // Again, as the next start does.
+    // Run again, as the next startup does.
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
   })
 
-  test('and a key is never lost to a file that has its name and holds another', async () => {
+  test('never loses a key to a file that has its name but other content', async () => {
     await put('root.key', OLD)
     await put('root.key.next', NEW)
     await put(`root.key.${fingerprintOf(OLD)}`, OLDER)
@@ -141,7 +141,7 @@ describe('the files follow the database', () => {
     expect(await found()).toMatchObject(current(OLD))
   })
 
-  test('whatever else lies there, or is half of a key', async () => {
+  test('ignores unrelated files and incomplete keys', async () => {
     await put('root.key', OLD)
     await writeFile(join(folder, 'root.key.next'), 'half')
     await put('root.key.backup', NEW)

@@ -1,7 +1,7 @@
 /**
- * The root key that a data folder keeps for itself, in files that nobody else may read: `root.key`, during
- * a rotation `root.key.next`, and `root.key.FINGERPRINT` for each one before. A crash at any point leaves
- * all keys where they can be found by their fingerprints.
+ * The root keys in a data folder, stored in files that only their owner can read. The current key is in `root.key`, the
+ * next key of a rotation in `root.key.next`, and each previous key in `root.key.FINGERPRINT`. After a crash at any
+ * point, all keys can still be found by their fingerprints.
  */
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
@@ -16,8 +16,9 @@ const OTHERS = /^root[.]key[.](?:next|[0-9a-f]{16})$/
 
 export interface OwnKeys extends RootKeySource {
   /**
-   * Keeps the key that is to take the place of the current one, before it does: that which is given, or one that is
-   * made; again, it is the same. @throws StartupError where another one is kept as the next
+   * Stores the next root key before a rotation uses it. Returns the given key, or a generated key. Returns the same key
+   * on repeated calls.
+   * @throws StartupError if a different next key is already stored
    */
   keepNext(given?: GivenKey): Promise<GivenKey>
 }
@@ -42,7 +43,10 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
     given,
     async make() {
       const key = await publish(file, folder, randomBytes(KEY_BYTES))
-      log.warn({ file }, 'made a root key; keep a copy elsewhere: without it sealed data is lost')
+      log.warn(
+        { file },
+        'root key created; keep a copy elsewhere, because encrypted data is lost without it',
+      )
       return { key, from: file }
     },
     async keepNext(given) {
@@ -50,7 +54,7 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
       const key = await publish(next, folder, wanted)
       if (given && fingerprintOf(key) !== fingerprintOf(wanted))
         throw new StartupError(
-          `${next} holds another key than ${given.from}: remove ${given.from} to go on with the file's, or the file.`,
+          `${next} contains a different key than ${given.from}. To use the key of the file, remove ${given.from}; otherwise remove the file.`,
         )
       return { key, from: next }
     },
@@ -65,8 +69,10 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
         await linkUnlessThere(file, kept)
         await sync(folder)
         if (fingerprintOf(await readKeyFile(kept)) !== name)
-          throw new StartupError(`${kept} does not hold the key that it is named after.`)
-        log.warn({ file: kept }, 'the former root key is kept; backups from before may need it')
+          throw new StartupError(
+            `${kept} does not contain the key in its name. Move the file away and start again.`,
+          )
+        log.warn({ file: kept }, 'previous root key kept, because older backups may need it')
       }
       await rename(found.from, file)
       await sync(folder)
@@ -84,8 +90,9 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Puts the key into the file, unless somebody has put one there: written aside, so that a crash leaves no half of one,
- * and never over another. Returns the file's. @throws StartupError where what is there is no key
+ * Writes the key to the file unless the file exists. Returns the key that the file then contains. Writing a draft and
+ * hard-linking it never leaves a half-written key and never overwrites one.
+ * @throws StartupError if the file does not contain a key
  */
 async function publish(file: string, folder: string, key: Uint8Array): Promise<Buffer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -109,7 +116,7 @@ async function linkUnlessThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** Makes names durable; Windows has no such call. */
+/** Makes renames and links in the folder durable. Windows cannot sync folders. */
 async function sync(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder)

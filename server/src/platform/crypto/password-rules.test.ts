@@ -1,4 +1,4 @@
-/** Which passwords are refused, and what is said of them. */
+/** Tests the rules for new passwords, and their error messages. */
 import { describe, expect, test } from 'vitest'
 import { InvalidInput } from '../../lib/problems.ts'
 import { refuseWeakPassword } from './password-rules.ts'
@@ -14,15 +14,15 @@ const issues = (password: string, email = 'nora.nurse@clinic.test') => {
 }
 
 test.each([' '.repeat(8), '\u00a0'.repeat(12), '\t \u200b\u2003      '])(
-  'a password of blanks is refused: %j',
+  'rejects a blank password: %j',
   (password) => {
     expect(issues(password)).toMatchObject([
-      { msg: 'Value error, the password must not consist of blanks' },
+      { msg: 'Value error, the password must not consist of spaces only' },
     ])
   },
 )
 
-describe('a password is refused', () => {
+describe('weak passwords', () => {
   test.each([
     'password',
     'PASSWORD',
@@ -31,7 +31,7 @@ describe('a password is refused', () => {
     'password1',
     '12345678',
     'ｐａｓｓｗｏｒｄ',
-  ])('when it is as common as "%s"', (password) => {
+  ])('rejects a password as common as "%s"', (password) => {
     expect(issues(password)).toEqual([
       {
         loc: ['body', 'password'],
@@ -42,7 +42,7 @@ describe('a password is refused', () => {
   })
 
   test.each(['nora.nurse', 'xxNORA.NURSExx', 'my-nora.nurse-99'])(
-    'when it holds the name in the address, as "%s"',
+    'rejects a password with the local part of the e-mail address: "%s"',
     (password) => {
       expect(issues(password)).toEqual([
         expect.objectContaining({ type: 'value_error', msg: expect.stringContaining('e-mail') }),
@@ -51,20 +51,20 @@ describe('a password is refused', () => {
   )
 })
 
-describe('a password is taken', () => {
+describe('acceptable passwords', () => {
   test.each(['correct-Horse-9', 'nora-Forest', 'nurse.nora', 'clinic.test', 'x'.repeat(128)])(
-    'when it is none of these, as "%s"',
+    'accepts "%s", which no rule forbids',
     (password) => {
       expect(issues(password)).toEqual([])
     },
   )
 
-  test('when the name in the address is so short that chance puts it there', () => {
+  test('ignores a local part that is so short that it occurs in passwords by chance', () => {
     expect(issues('abacus-Forest', 'ab@clinic.test')).toEqual([])
     expect(issues('abacus-Forest', 'aba@clinic.test')).toHaveLength(1)
   })
 
-  test('when there is no address to compare it with', () => {
+  test('accepts a password without an e-mail address to compare with', () => {
     expect(issues('correct-Horse-9', '')).toEqual([])
     expect(issues('correct-Horse-9', '@')).toEqual([])
   })

@@ -1,4 +1,4 @@
-/** Which passwords are refused (NIST SP 800-63B §3.1.1.2, OWASP ASVS 5.0 §6.2). */
+/** Rules for new passwords (NIST SP 800-63B §3.1.1.2, OWASP ASVS 5.0 §6.2). */
 import { createRequire } from 'node:module'
 import { foldEmail } from '../../lib/email.ts'
 import { isBlank } from '../../lib/pasted.ts'
@@ -6,31 +6,36 @@ import { invalidValue } from '../../lib/problems.ts'
 
 let common: Set<string> | undefined
 
-/** The common passwords, most of them from breaches; read when first needed, some 200 KB. */
+/** Returns common passwords, most of them from data breaches. Loads them (about 200 KB) on first use. */
 function commonPasswords(): Set<string> {
   const load = createRequire(import.meta.url)
   common ??= new Set(load('@zxcvbn-ts/language-common').dictionary['passwords-common'] as string[])
   return common
 }
 
-/** An e-mail's local part this short is in too many passwords by chance. */
+/** Minimum length of an e-mail address's local part to check for. Passwords contain shorter ones by chance. */
 const SHORTEST_CONTEXT = 3
 
-/** What is wrong with a new password, as a sentence: it is a common one, or holds the e-mail's local part. */
+/**
+ * Returns the error message for a weak password: blank, too common, or containing the e-mail's local part. Returns
+ * undefined if the password is acceptable or missing.
+ */
 export function weaknessOf(password: string | undefined, email = ''): string | undefined {
   if (password === undefined) return undefined
-  if (isBlank(password)) return 'the password must not consist of blanks'
+  if (isBlank(password)) return 'the password must not consist of spaces only'
   const lower = password.normalize('NFKC').toLowerCase()
-  if (commonPasswords().has(lower))
-    return 'this password is among the most common ones; choose another'
+  if (commonPasswords().has(lower)) return 'this password is too common. Choose another one'
   const address = foldEmail(email)
   const local = address.slice(0, Math.max(address.lastIndexOf('@'), 0))
   if (local.length >= SHORTEST_CONTEXT && lower.includes(local))
-    return 'the password must not contain the name of the e-mail address'
+    return 'the password must not contain the part of your e-mail address before the @'
   return undefined
 }
 
-/** @throws InvalidInput when the password is weak */
+/**
+ * Requires that a new password is strong enough.
+ * @throws InvalidInput at `loc` if the password is weak
+ */
 export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
   const weakness = weaknessOf(password, email)
   if (weakness) throw invalidValue(loc, weakness)

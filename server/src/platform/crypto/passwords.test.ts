@@ -1,4 +1,4 @@
-/** Hashes of passwords: what they are, how many at once, and when they are out of date. */
+/** Tests password hashes: their format, their concurrency, and when they are outdated. */
 import { hash } from '@node-rs/argon2'
 import { describe, expect, test, vi } from 'vitest'
 import { systemTime } from '../../lib/time.ts'
@@ -8,8 +8,8 @@ vi.mock('@node-rs/argon2', { spy: true })
 
 const COST = { memoryCost: 64, timeCost: 1, parallelism: 1 }
 
-describe('a hash', () => {
-  test('is argon2id at the cost that is set, with a salt of its own', async () => {
+describe('a password hash', () => {
+  test('uses argon2id at the configured cost, with a unique salt', async () => {
     const passwords = await openPasswords(
       { memoryCost: 128, timeCost: 2, parallelism: 1 },
       2,
@@ -23,7 +23,7 @@ describe('a hash', () => {
     expect(two).not.toBe(one)
   })
 
-  test('is that of its password and of no other', async () => {
+  test('matches its password and no other', async () => {
     const passwords = await openPasswords(COST, 2, systemTime)
     const stored = await passwords.hash('secret-Horse', 'somebody')
     expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
@@ -35,7 +35,7 @@ describe('a hash', () => {
     ['composed and decomposed letters', 'Ångström', 'Ångström'.normalize('NFD')],
     ['ligatures', 'eﬃcient', 'efficient'],
     ['full-width letters', 'ＰＡＳＳword', 'PASSword'],
-  ])('is the same for %s', async (_, stored, typed) => {
+  ])('matches the same password with %s', async (_, stored, typed) => {
     const passwords = await openPasswords(COST, 2, systemTime)
     expect(
       await passwords.verify(await passwords.hash(stored, 'somebody'), typed, 'somebody'),
@@ -45,22 +45,22 @@ describe('a hash', () => {
     ).toBe(true)
   })
 
-  test('of nobody is never right', async () => {
+  test('never matches if the account does not exist', async () => {
     const passwords = await openPasswords(COST, 2, systemTime)
     for (const typed of ['', 'secret-Horse'])
       expect(await passwords.verify(null, typed, 'somebody')).toBe(false)
   })
 })
 
-describe('a check of a hash', () => {
+describe('verifying a password', () => {
   const today = { ...COST, memoryCost: 128, timeCost: 6 }
 
   test.each([
-    ['as dear as today', today, 0],
-    ['of less passes', { ...today, timeCost: 2 }, 4],
-    ['of less memory', { ...today, memoryCost: 64 }, 3],
-    ['dearer than today', { ...today, timeCost: 7 }, 0],
-  ])('%s costs as many passes more as it spares', async (_, then, passes) => {
+    ['at the current cost', today, 0],
+    ['with fewer passes', { ...today, timeCost: 2 }, 4],
+    ['with less memory', { ...today, memoryCost: 64 }, 3],
+    ['at a higher cost', { ...today, timeCost: 7 }, 0],
+  ])('computes the passes that were saved by a hash %s', async (_, then, passes) => {
     const stored = await (await openPasswords(then, 1, systemTime)).hash('secret-Horse', 'somebody')
     const passwords = await openPasswords(today, 1, systemTime)
     vi.mocked(hash).mockClear()
@@ -78,13 +78,13 @@ describe('a check of a hash', () => {
   })
 })
 
-describe('a hash is out of date', () => {
+describe('the check whether a hash is outdated', () => {
   test.each([
     ['the same cost', COST, false],
     ['more memory', { ...COST, memoryCost: 128 }, true],
     ['more passes', { ...COST, timeCost: 2 }, true],
     ['less of both', { ...COST, memoryCost: 32, timeCost: 1 }, false],
-  ])('when today asks for %s: %j -> %s', async (_, today, outdated) => {
+  ])('compares a hash with a current cost of %s: %j -> %s', async (_, today, outdated) => {
     const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1, systemTime)).hash(
       'secret-Horse',
       'somebody',
@@ -93,10 +93,10 @@ describe('a hash is out of date', () => {
   })
 })
 
-describe('at once', () => {
+describe('concurrent password hashes', () => {
   const alone = { waitingOfOne: 0 }
 
-  test('checks and hashes share the turns, and a check of nobody takes one too', async () => {
+  test('shares turns between verifying and hashing, even for a missing account', async () => {
     const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (const first of [
       () => passwords.hash('secret-Horse', 'one'),
@@ -113,7 +113,7 @@ describe('at once', () => {
     }
   })
 
-  test('a turn is free again after a failure', async () => {
+  test('frees the turn of a failed verification', async () => {
     const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (let times = 0; times < 3; times += 1)
       await expect(passwords.verify('no hash at all', 'secret-Horse', 'one')).rejects.toThrow()
@@ -127,12 +127,12 @@ describe('at once', () => {
     [16, 4, 3],
     [16, 17, 16],
     [8, 1, 1],
-  ])('%i processors and %i threads compute %i', (processors, threads, atOnce) => {
+  ])('%i processors and %i threads compute %i hashes', (processors, threads, atOnce) => {
     expect(hashesAtOnce(processors, threads)).toBe(atOnce)
   })
 })
 
-test('the networks that one customer may have take turns as one', async () => {
+test('lets the networks of one customer take turns as a single group', async () => {
   const passwords = await openPasswords(COST, 1, systemTime)
   const order: string[] = []
   const check = async (party: string) => {

@@ -1,49 +1,52 @@
-/** Hashes and checks passwords: argon2id, off the event loop, never more at once than is wise. */
+/** Hashes and verifies passwords with argon2id, off the event loop and with limited concurrency. */
 
 import { randomBytes } from 'node:crypto'
 import { hash, parseOptions, verify } from '@node-rs/argon2'
 import { siteOf } from '../../lib/network.ts'
 import { fairTurns, type TurnLimits } from './fair-turns.ts'
 
-/** Cost of one hash; OWASP's least is 19 MiB, 2 passes, 1 lane. */
+/** The cost of one hash. OWASP requires at least 19 MiB, 2 passes and 1 lane. */
 export interface PasswordCost {
-  /** KiB of memory. */
+  /** Memory in KiB. */
   memoryCost: number
   timeCost: number
   parallelism: number
 }
 
-/** Both take turns: `party` is the network, or the signed-in user, that the work is done for. */
+/** Hashes and verifies passwords with a shared limit. `party` is the network or user that causes the work. */
 export interface Passwords {
-  /** @throws Problem 503 when too many are waiting */
+  /**
+   * Hashes a password.
+   * @throws Problem 503 when too many hashes are waiting
+   */
   hash(password: string, party: string): Promise<string>
   /**
-   * Checks a password against a hash; with null in its place, for an account that does not exist,
-   * it takes the same time and returns false.
-   * @throws Problem 503 when too many are waiting
+   * Verifies a password against a stored hash. With null, for an account that does not exist, returns false after the
+   * same time.
+   * @throws Problem 503 when too many hashes are waiting
    */
   verify(stored: string | null, password: string, party: string): Promise<boolean>
-  /** Whether the hash was made at a lower cost than today's. */
+  /** Returns true if the hash was computed with a lower cost than the current one. */
   isOutdated(stored: string): boolean
 }
 
-/** Hashes that wait: of one party, of all that may be one hand's, and in all. */
+/** Maximum number of waiting hashes per party, per group and in total. */
 const WAITING = { waitingOfOne: 8, waitingOfGroup: 64, waiting: 256 }
 
 /**
- * As many hashes at once as there are processors, but for one of libuv's threads: file reads and
- * WebCrypto run on the same ones, and would wait behind the hashes.
+ * Returns how many hashes to compute in parallel: one per processor, but one less than the libuv threads. File reads
+ * and WebCrypto use the same threads and would otherwise wait for hashes.
  */
 export function hashesAtOnce(processors: number, threads: number): number {
   return Math.max(1, Math.min(processors, threads - 1))
 }
 
-/** The party of a signed-in user, in the group of their tenant. */
+/** Returns the party name of a signed-in user. Users of one tenant form a group. */
 export function partyOf({ tenant_id, user_id }: TenantUser): string {
   return `tenant:${tenant_id}/user:${user_id}`
 }
 
-/** The party of an administrator who sets the passwords of others, in a group that gives way to sign-ins. */
+/** Returns the party name of an administrator who sets other users' passwords. Its group yields to sign-ins. */
 export function assignerOf(administrator: TenantUser): string {
   return `${ASSIGNERS}${partyOf(administrator)}`
 }
@@ -52,13 +55,16 @@ type TenantUser = { tenant_id: number; user_id: number }
 
 const ASSIGNERS = 'assigns:'
 
-/** The group of a party: the tenant of a signed-in user, the site of a network. */
+/** Returns the group of a party: the tenant of a signed-in user, or the site of a network address. */
 const groupOf = (party: string): string =>
   party.includes('/user:') ? party.slice(0, party.indexOf('/')) : siteOf(party)
 
 const givesWay = (group: string): boolean => group.startsWith(ASSIGNERS)
 
-/** @param atOnce hashes computed in parallel */
+/**
+ * Creates the hasher.
+ * @param atOnce the number of hashes to compute in parallel
+ */
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
@@ -85,18 +91,18 @@ export async function openPasswords(
   }
 }
 
-/** How many passes of today's a hash of former days costs less: they are made up, or the time would tell of it. */
+/** Returns how many passes an older hash saves. Verification adds them, so that its duration reveals no old hash. */
 function passesSpared(stored: string, { memoryCost, timeCost }: PasswordCost): number {
   const then = parseOptions(stored)
   return Math.ceil(timeCost - (then.memoryCost * then.timeCost) / memoryCost)
 }
 
-/** Whether two are one password, however they are typed. */
+/** Returns true if two inputs are the same password, regardless of how the keyboard encodes characters. */
 export function isSamePassword(one: string, other: string): boolean {
   return normal(one) === normal(other)
 }
 
-/** One password typed on two keyboards is the same text (NIST SP 800-63B §3.1.1.2). */
+/** Normalizes a password, so that all keyboards produce the same text (NIST SP 800-63B §3.1.1.2). */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -1,4 +1,4 @@
-/** The root key: how it may be written, and which one fits. */
+/** Tests which formats of root keys and which key files are accepted. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ beforeEach(async () => {
   onTestFinished(() => rm(folder, { recursive: true }))
 })
 
-describe('a key is read', () => {
+describe('parsing a root key', () => {
   test.each([
     ['hex', KEY.toString('hex')],
     ['hex in upper case', KEY.toString('hex').toUpperCase()],
@@ -23,7 +23,7 @@ describe('a key is read', () => {
     ['base64url', KEY.toString('base64url')],
     ['base64 with a line break', `${KEY.toString('base64')}\n`],
     ['hex among spaces', `  ${KEY.toString('hex')}\t\r\n`],
-  ])('from %s', (_, text) => {
+  ])('reads a key from %s', (_, text) => {
     expect(parseKey(text)).toEqual(KEY)
   })
 
@@ -33,16 +33,16 @@ describe('a key is read', () => {
     ['33 bytes', Buffer.concat([KEY, KEY.subarray(31)]).toString('base64')],
     ['63 hex digits', KEY.toString('hex').slice(1)],
     ['65 hex digits', `${KEY.toString('hex')}0`],
-    ['hex that is none', `g${KEY.toString('hex').slice(1)}`],
+    ['invalid hex', `g${KEY.toString('hex').slice(1)}`],
     ['words', 'correct horse battery staple'],
     ['two keys', `${KEY.toString('base64')}\n${KEY.toString('base64')}`],
-  ])('not from %s', (_, text) => {
+  ])('reads no key from %s', (_, text) => {
     expect(parseKey(text)).toBeUndefined()
   })
 })
 
-describe('a key file', () => {
-  test('that holds a key is read', async () => {
+describe('a root key file', () => {
+  test('may contain the key in hex', async () => {
     await writeFile(join(folder, 'key'), `${KEY.toString('hex')}\n`)
     expect(await readKeyFile(join(folder, 'key'))).toEqual(KEY)
   })
@@ -51,7 +51,7 @@ describe('a key file', () => {
     ['is missing', undefined],
     ['is empty', ''],
     ['is half written', KEY.toString('base64').slice(0, 20)],
-  ])('that %s stops the start and is named, without what it holds', async (_, text) => {
+  ])('that %s makes startup fail with an error that names only the file', async (_, text) => {
     const file = join(folder, 'key')
     if (text !== undefined) await writeFile(file, text)
     const fault = await readKeyFile(file).catch((error: unknown) => error)

@@ -1,35 +1,37 @@
-/** Root keys: how they are written, and which of those that are given fits a database. */
+/** Root keys: their text formats and their sources. */
 import { readFile } from 'node:fs/promises'
 import { StartupError } from '../../lib/startup-error.ts'
-import { fingerprintOf, UnreadableError } from './seal.ts'
+import { fingerprintOf, orUnreadable, UnreadableError } from './seal.ts'
 
 const KEY_BYTES = 32
 
-/** A root key that there is. */
+/** A configured root key. */
 export interface GivenKey {
   readonly key: Uint8Array
-  /** The variable or file that it is from. */
+  /** The environment variable or file that contained the key. */
   readonly from: string
 }
 
-/** Where root keys come from. */
+/** A source of root keys, such as environment variables or the data folder. */
 export interface RootKeySource {
-  /** All that there are: for a database that names none yet, the first. */
+  /** Returns all configured keys. A database without a root key uses the first one. */
   given(): Promise<GivenKey[]>
-  /** Makes one for a database in which nothing is sealed yet. */
+  /** Creates a key for a database that contains no encrypted data yet. */
   make(): Promise<GivenKey>
-  /** Told which one opens the database. */
+  /**
+   * Reports the fingerprint of the key that decrypts the database. Sources that store keys make it their current key.
+   */
   settle(fingerprint: string): Promise<void>
 }
 
-/** These and no others. */
+/** Returns a source that contains only these keys and cannot create one. */
 export const givenOnly = (...keys: GivenKey[]): RootKeySource => ({
   given: async () => keys,
-  make: async () => Promise.reject(new Error('no root key is given')),
+  make: async () => Promise.reject(new Error('no root key is configured')),
   settle: async () => undefined,
 })
 
-/** 32 bytes written as 64 hex digits or as base64; undefined when it is neither. */
+/** Parses 32 bytes written as 64 hex digits or in base64. Returns undefined for any other text. */
 export function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
@@ -38,25 +40,29 @@ export function parseKey(text: string): Buffer | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined
 }
 
-/** What stops the start where something sealed does not open. */
+/** Creates the startup error for a database whose root key is not configured. */
 export const otherRootKey = (needed: string | undefined, given: readonly GivenKey[]) => {
   const names = given.map(({ key, from }) => `${fingerprintOf(key)} (${from})`)
   return new StartupError(
-    `ENCRYPTION_KEY: the database was sealed with another root key: ${needed ? `it needs ${needed}` : 'none that is given opens it'}, and was given ${names.join(', ') || 'none'}.`,
+    `ENCRYPTION_KEY: the database is encrypted with another root key. ${needed ? `It requires ${needed}` : 'No configured key decrypts it'}. Configured: ${names.join(', ') || 'none'}.`,
   )
 }
 
-/** Opens what nothing goes without. @throws StartupError where it does not open */
+/**
+ * Decrypts a value that startup needs.
+ * @throws StartupError if it cannot be decrypted
+ */
 export function mustOpen<T>(open: () => T): T {
-  try {
-    return open()
-  } catch (error) {
-    if (error instanceof UnreadableError) throw new StartupError(`${error.message}.`)
-    throw error
-  }
+  const opened = orUnreadable(open)
+  if (opened instanceof UnreadableError) throw new StartupError(`${opened.message}.`)
+  return opened
 }
 
-/** Reads the key in the file that the variable names. @throws StartupError when there is none or it is not a key */
+/**
+ * Reads a root key from a file.
+ * @param variable the setting that the error message names
+ * @throws StartupError if the file cannot be read or does not contain a key
+ */
 export async function readKeyFile(file: string, variable = 'ENCRYPTION_KEY_FILE'): Promise<Buffer> {
   let text: string
   try {

@@ -1,10 +1,10 @@
-/** The SQL of root keys: which one it is, which ones were before, and what they seal. */
+/** SQL statements for root keys: the current key, former keys, and the values that root keys encrypt. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './keys.table.ts'
 import type { RootSealed } from './root-sealed.ts'
 
-/** The fingerprint of the root key that the database is sealed with. */
+/** Returns the fingerprint of the current root key, or undefined if the database has none. */
 export async function findCurrent(tx: TenantTx): Promise<string | undefined> {
   const found = await tx.db
     .selectFrom('root_keys')
@@ -14,7 +14,7 @@ export async function findCurrent(tx: TenantTx): Promise<string | undefined> {
   return found?.fingerprint
 }
 
-/** Whether it is or was the database's, be it destroyed since. */
+/** Returns true if the database ever used this root key, even if the key has been destroyed. */
 export async function isKnown(tx: TenantTx, fingerprint: string): Promise<boolean> {
   const found = await tx.db
     .selectFrom('root_keys')
@@ -24,7 +24,7 @@ export async function isKnown(tx: TenantTx, fingerprint: string): Promise<boolea
   return found !== undefined
 }
 
-/** Whether the root key still opens what it sealed: it is the current one, or a former one that is kept. */
+/** Returns true if values of this root key can be decrypted: it is the current key or a former one still stored. */
 export async function isUsable(tx: TenantTx, fingerprint: string): Promise<boolean> {
   const found = await tx.db
     .selectFrom('root_keys')
@@ -39,7 +39,7 @@ export async function insert(tx: TenantTx, fingerprint: string): Promise<void> {
   await tx.db.insertInto('root_keys').values({ fingerprint }).execute()
 }
 
-/** The former ones that are kept, the latest first. */
+/** Returns the stored former root keys with their encrypted bytes, the latest first. */
 export async function listFormer(tx: TenantTx) {
   const rows = await tx.db
     .selectFrom('root_keys')
@@ -53,7 +53,7 @@ export async function listFormer(tx: TenantTx) {
   }))
 }
 
-/** The former ones that are kept, and were replaced before the instant; all, where there is none. */
+/** Returns the fingerprints of stored former keys replaced up to an instant (ISO 8601), or of all if it is null. */
 export async function listFormerBefore(tx: TenantTx, before: string | null): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('root_keys')
@@ -64,7 +64,7 @@ export async function listFormerBefore(tx: TenantTx, before: string | null): Pro
   return rows.map(({ fingerprint }) => fingerprint)
 }
 
-/** Forgets the keys; that there were such stays on record. */
+/** Destroys former root keys. Their rows remain as a record. */
 export async function destroyFormer(tx: TenantTx, fingerprints: readonly string[]): Promise<void> {
   await tx.db
     .updateTable('root_keys')
@@ -73,7 +73,10 @@ export async function destroyFormer(tx: TenantTx, fingerprints: readonly string[
     .execute()
 }
 
-/** Has the current one be a former one. */
+/**
+ * Turns the current root key into a former one.
+ * @param sealedKey the key, encrypted with its successor
+ */
 export async function retire(tx: TenantTx, sealedKey: Buffer): Promise<void> {
   await tx.db
     .updateTable('root_keys')
@@ -91,18 +94,17 @@ export async function insertServiceKey(tx: TenantTx, sealedKey: Buffer): Promise
   await tx.db.insertInto('service_key').values({ id: 1, sealed_key: sealedKey }).execute()
 }
 
-export interface Session {
+export interface LockedSession {
   pid: number
-  /** Null where it came through a socket of this machine. */
+  /** The address of the client, or null for a connection through a local socket. */
   address: string | null
   since: string
 }
 
-/** The connections to the database that others of this service have. */
-export async function otherSessions(tx: TenantTx): Promise<Session[]> {
-  const { rows } = await sql<Session>`select pid, address, since from other_sessions()`.execute(
-    tx.db,
-  )
+/** Returns the database connections that other processes of this service have open. */
+export async function otherSessions(tx: TenantTx): Promise<LockedSession[]> {
+  const { rows } =
+    await sql<LockedSession>`select pid, address, since from other_sessions()`.execute(tx.db)
   return rows
 }
 
@@ -112,28 +114,13 @@ export interface RootSealedRow {
   sealed: Buffer
 }
 
-/** Behind which row the next ones are; null for the first. */
+/** The id of the last row in the previous batch, or null for the first batch. */
 export type After = RootSealedRow['id'] | null
 
 /**
- * Yields the rows with something sealed, in the order of their ids and locked until the transaction ends.
- * @param by only what names one of these root keys
+ * Returns the next rows that have an encrypted value, ordered by id.
+ * @param toWrite locks the rows until the transaction ends; `by` selects only values that these root keys encrypted
  */
-export async function* batches(
-  tx: TenantTx,
-  sealed: RootSealed,
-  limit: number,
-  by?: readonly string[],
-) {
-  for (let after: After = null; ; ) {
-    const rows: RootSealedRow[] = await listSealed(tx, sealed, after, limit, { by })
-    if (rows.length > 0) yield rows
-    if (rows.length < limit) return
-    after = rows.at(-1)?.id ?? null
-  }
-}
-
-/** The next of these rows. */
 export async function listSealed(
   tx: TenantTx,
   { table, column, id, row = id.column, json }: RootSealed,
@@ -157,8 +144,8 @@ export async function listSealed(
   return rows
 }
 
-/** Writes what was sealed anew, and nothing beside it. */
-export async function writeSealed(
+/** Writes the re-encrypted values of a column and changes nothing else. */
+export async function writeRootSealed(
   tx: TenantTx,
   { table, column, id, json }: RootSealed,
   rows: readonly Pick<RootSealedRow, 'id' | 'sealed'>[],

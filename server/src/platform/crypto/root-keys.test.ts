@@ -1,4 +1,4 @@
-/** Which root key a database needs: it is named by the first, and no other is taken or made. */
+/** Tests how a database records its root key, and that no other key is used or created afterwards. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,14 +38,14 @@ async function folder(): Promise<string> {
   return path
 }
 
-describe('a database that names none', () => {
-  test('names the first that is given', async () => {
+describe('a database without a recorded root key', () => {
+  test('records the first configured root key', async () => {
     const { sealer } = await openRootKeys(db, given(ONE, TWO))
     expect(sealer.fingerprint).toBe(fingerprintOf(ONE))
     expect(await named()).toEqual([fingerprintOf(ONE)])
   })
 
-  test('names one, of eight nodes that start at once with keys of their own', async () => {
+  test('records one key even if eight nodes with different keys start concurrently', async () => {
     const path = await folder()
     const opened = await Promise.all(
       Array.from({ length: 8 }, () => openRootKeys(db, ownKeys(path, silentLog))),
@@ -57,11 +57,11 @@ describe('a database that names none', () => {
     expect(await readdir(path)).toEqual(['root.key'])
   })
 
-  test('but is sealed takes the one that opens it, and none is made for it', async () => {
+  test('records the key that decrypts existing data, and creates none', async () => {
     await openKeyRing(db, openSealer(TWO), unheard)
     const path = await folder()
     await expect(openRootKeys(db, ownKeys(path, silentLog))).rejects.toThrow(
-      'ENCRYPTION_KEY: the database was sealed with another root key: none that is given opens it, and was given none.',
+      'ENCRYPTION_KEY: the database is encrypted with another root key. No configured key decrypts it. Configured: none.',
     )
     expect(await readdir(path)).toEqual([])
     const { sealer } = await openRootKeys(db, given(ONE, TWO))
@@ -69,8 +69,8 @@ describe('a database that names none', () => {
   })
 })
 
-describe('a database that names one', () => {
-  test('takes that one, wherever it stands', async () => {
+describe('a database with a recorded root key', () => {
+  test('uses the recorded key regardless of its position in the configuration', async () => {
     const before = await openRootKeys(db, given(ONE))
     const after = await openRootKeys(db, given(TWO, ONE))
     expect(after.sealer.fingerprint).toBe(fingerprintOf(ONE))
@@ -78,24 +78,24 @@ describe('a database that names one', () => {
     expect(after.deriveKey('test')).not.toEqual(after.deriveKey('another'))
   })
 
-  test('is opened by no other: the line names what it needs and what was given', async () => {
+  test('rejects other keys with an error that names required and configured keys', async () => {
     await openRootKeys(db, given(ONE))
     await expect(openRootKeys(db, given(TWO))).rejects.toThrow(
-      `it needs ${fingerprintOf(ONE)}, and was given ${fingerprintOf(TWO)} (key 0).`,
+      `It requires ${fingerprintOf(ONE)}. Configured: ${fingerprintOf(TWO)} (key 0).`,
     )
   })
 
-  test('has none made for it', async () => {
+  test('creates no root key if none is configured', async () => {
     await openRootKeys(db, given(ONE))
     const path = await folder()
     await expect(openRootKeys(db, ownKeys(path, silentLog))).rejects.toThrow(
-      `it needs ${fingerprintOf(ONE)}, and was given none.`,
+      `It requires ${fingerprintOf(ONE)}. Configured: none.`,
     )
     expect(await readdir(path)).toEqual([])
   })
 })
 
-test('the id of a key-encryption key is given once, even where all of them were deleted', async () => {
+test('never reuses the id of a key-encryption key, even after all were deleted', async () => {
   const ids = () => database.sql('select id::int from key_encryption_keys')
   await openKeyRing(db, openSealer(ONE), unheard)
   const [first] = await ids()

@@ -1,4 +1,4 @@
-/** The root key of a database: which of those that are given it is, and what is derived from it (ADR 0028). */
+/** Selects the database's root key among the configured keys and derives further keys from it (ADR 0028). */
 import { randomBytes } from 'node:crypto'
 import { StartupError } from '../../lib/startup-error.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../db/index.ts'
@@ -11,7 +11,8 @@ import {
   fingerprintOf,
   keysFrom,
   openSealer,
-  type Place,
+  orUnreadable,
+  type SealedPlace,
   type Sealer,
   UnreadableError,
 } from './seal.ts'
@@ -19,17 +20,17 @@ import {
 const LOCK_NOT_AVAILABLE = '55P03'
 
 export interface RootKeys {
-  /** Seals by the root key; opens also what those before it have sealed, for as long as they are kept. */
+  /** Encrypts with the current root key. Also decrypts values of former root keys until those are destroyed. */
   readonly sealer: Sealer
-  /** Keys of the service, each for one purpose, which stay the same under another root key. */
+  /** Derives the service's keys, one per purpose. They do not change when the root key changes. */
   readonly deriveKey: DeriveKey
-  /** Keys of the root key itself, and of those before it that are kept: the current one's first. */
+  /** Derives keys directly from root keys: the current one first, then the stored former ones. */
   readonly ofRoots: readonly [DeriveKey, ...DeriveKey[]]
 }
 
 /**
- * Finds the root key that the database names, or has it name the first that is given.
- * @throws StartupError that says which one it needs
+ * Finds the root key that the database has recorded, or records the first configured one.
+ * @throws StartupError that names the required key if no configured key matches
  */
 export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKeys> {
   return whileNoneRotates(db, async (tx) => {
@@ -44,9 +45,9 @@ export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKey
 }
 
 /**
- * What opens by the root key that the database names, and by those before it that still open: for who looks
- * at what is broken. It makes and names no key.
- * @throws StartupError that says which one it needs
+ * Returns a sealer with the recorded root key and those former keys that still decrypt, to diagnose damage. Creates and
+ * records no key.
+ * @throws StartupError that names the required key if no configured key matches
  */
 export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Sealer> {
   return whileNoneRotates(db, async (tx) => {
@@ -55,13 +56,11 @@ export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Seale
     const root = named ? byName(given, named) : given[0]
     if (!root) throw otherRootKey(named, given)
     const own = openSealer(root.key)
-    const former = (await store.listFormer(tx)).filter((one) =>
-      opens(own, formerPlace(one), one.sealed_key),
-    )
-    return openSealer(
-      root.key,
-      former.map((one) => own.open(one.sealed_key, formerPlace(one))),
-    )
+    const former = (await store.listFormer(tx)).flatMap((one) => {
+      const key = orUnreadable(() => own.open(one.sealed_key, formerPlace(one)))
+      return key instanceof UnreadableError ? [] : [key]
+    })
+    return openSealer(root.key, former)
   })
 }
 
@@ -72,15 +71,18 @@ const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
   rootPlace(SEALED_ROOT_KEY, fingerprint)
 
 /**
- * Returns whether the root key is the current one or a former one that is kept. It stays so until the
- * transaction ends, because rotation and destruction wait for the lock.
+ * Returns true if the root key is the current key or a stored former one. This remains true until the transaction ends,
+ * because rotation and destruction wait for the lock.
  */
 export async function lockUsableRoot(tx: TenantTx, fingerprint: string): Promise<boolean> {
   await lockUntilEnd(tx, 'rootKey')
   return store.isUsable(tx, fingerprint)
 }
 
-/** One process at a time: of several first ones, and beside one that rotates. */
+/**
+ * Runs work under the root key lock, so that neither a concurrent first start nor a rotation interferes.
+ * @throws StartupError if a rotation holds the lock for too long
+ */
 async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T>): Promise<T> {
   try {
     return await db.acrossTenants(async (tx) => {
@@ -89,7 +91,9 @@ async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T
     })
   } catch (error) {
     if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
-    throw new StartupError('The root key is being rotated; start once that has ended.')
+    throw new StartupError(
+      'The root key is being rotated. Start the service when the rotation has ended.',
+    )
   }
 }
 
@@ -99,7 +103,10 @@ export interface FoundRoot {
   sealer: Sealer
 }
 
-/** @throws StartupError where none that is given opens the database */
+/**
+ * Returns the database's root key, its stored former keys, and a sealer with all of them.
+ * @throws StartupError if no configured key decrypts the database
+ */
 export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<FoundRoot> {
   const named = await store.findCurrent(tx)
   const given = await source.given()
@@ -112,7 +119,7 @@ export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<Fou
   return { root, former, sealer: openSealer(root.key, former) }
 }
 
-/** The one that opens what is sealed already; else the first, which is made only where nothing is sealed. */
+/** Records the key that decrypts existing data. For an empty database, records the first key, created if needed. */
 async function nameFirst(
   tx: TenantTx,
   source: RootKeySource,
@@ -128,15 +135,8 @@ async function nameFirst(
   return root
 }
 
-function opens(sealer: Sealer, place: Place, sealed: Buffer): boolean {
-  try {
-    sealer.open(sealed, place)
-    return true
-  } catch (error) {
-    if (error instanceof UnreadableError) return false
-    throw error
-  }
-}
+const opens = (sealer: Sealer, place: SealedPlace, sealed: Buffer): boolean =>
+  !(orUnreadable(() => sealer.open(sealed, place)) instanceof UnreadableError)
 
 async function serviceKey(tx: TenantTx, sealer: Sealer): Promise<Buffer> {
   const place = rootPlace(SEALED_SERVICE_KEY, 1)

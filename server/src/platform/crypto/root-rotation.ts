@@ -1,4 +1,4 @@
-/** Another root key in the place of the current one: all that it seals, in one transaction (ADR 0028). */
+/** Rotates the root key: re-encrypts all values of the root key in one transaction (ADR 0028). */
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
@@ -7,31 +7,31 @@ import type { GivenKey, RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
 import { type FoundRoot, findRoot, openRootKeys } from './root-keys.ts'
 import { type RootSealed, rootPlace, SEALED_ROOT_KEY } from './root-sealed.ts'
-import { sealAnew } from './root-sealing.ts'
+import { resealWithRoot } from './root-sealing.ts'
 import { openSealer, type Sealer } from './seal.ts'
 
 export interface RootRotation {
   source: RootKeySource
-  /** The key that is to come. */
+  /** Returns the key that becomes the root key. */
   next(): Promise<GivenKey>
-  /** All that the root key seals. */
+  /** All columns with values that the root key encrypts. */
   sealed: readonly RootSealed[]
-  /** Whose the journal's entry is: the tenant whose webhooks are to hear of it. */
-  findPlatformTenant(tx: TenantTx): Promise<{ id: number } | undefined>
+  /** Returns the tenant whose webhooks receive the event; null for none. */
+  eventTenantId(tx: TenantTx): Promise<number | null>
   onProgress(line: string): void
 }
 
 export interface RotatedRoot {
-  /** Null where the next key is the current one already. */
+  /** The fingerprint of the replaced key, or null if the new key was already the current one. */
   former: string | null
   current: string
-  /** What does not open, and so is left as it is. */
+  /** Messages about values that cannot be decrypted, which therefore stay unchanged. */
   unreadable: readonly string[]
 }
 
 /**
- * Puts the next root key in the place of the current one, and keeps that one, sealed.
- * @throws StartupError where other processes use the database, or the key was in use before
+ * Replaces the current root key with the next one, and stores the former one encrypted.
+ * @throws StartupError if other processes use the database, or the next key was used before
  */
 export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<RotatedRoot> {
   const { source, next, onProgress } = rotation
@@ -44,36 +44,36 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
     if (sealer.fingerprint === former) return { former: null, current: former, unreadable: [] }
     if (await store.isKnown(tx, sealer.fingerprint))
       throw new StartupError(
-        `ENCRYPTION_KEY_NEXT: root key ${sealer.fingerprint} was in use before; make a new one.`,
+        `ENCRYPTION_KEY_NEXT: root key ${sealer.fingerprint} was already used before. Create a new key.`,
       )
     const unreadable = await replace(tx, found, sealer, rotation)
     return { former, current: sealer.fingerprint, unreadable }
   })
-  onProgress(`The database needs root key ${rotated.current} from now on.`)
-  // As each start does: the folder's own files follow the database.
+  onProgress(`From now on the database requires root key ${rotated.current}.`)
+  // Rename the key files in the data folder to match the database, as every startup does.
   await openRootKeys(db, source)
   return rotated
 }
 
-/** Seals all of it anew, and keeps the key before. Returns what does not open. */
+/** Re-encrypts all values and stores the former key. Returns messages about values that cannot be decrypted. */
 async function replace(
   tx: TenantTx,
   { root, sealer: old }: FoundRoot,
   fresh: Sealer,
-  { sealed, findPlatformTenant, onProgress }: RootRotation,
+  { sealed, eventTenantId, onProgress }: RootRotation,
 ): Promise<string[]> {
   const unreadable: string[] = []
   for (const column of sealed) {
-    const { count, left } = await sealAnew(tx, column, { from: old, to: fresh })
+    const { count, left } = await resealWithRoot(tx, column, { from: old, to: fresh })
     unreadable.push(...left)
-    if (count > 0) onProgress(`${column.table}: ${count} sealed anew`)
+    if (count > 0) onProgress(`${column.table}: ${count} values re-encrypted`)
   }
   const former = old.fingerprint
   await store.retire(tx, fresh.seal(root.key, rootPlace(SEALED_ROOT_KEY, former)))
   await store.insert(tx, fresh.fingerprint)
   await append(tx, SYSTEM, {
     action: 'encryption.root_key_rotated',
-    tenant_id: (await findPlatformTenant(tx))?.id ?? null,
+    tenant_id: await eventTenantId(tx),
     resource_type: 'encryption',
     resource_id: fresh.fingerprint,
     changes: { before: { root_key: former }, after: { root_key: fresh.fingerprint } },

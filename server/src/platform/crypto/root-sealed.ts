@@ -1,31 +1,24 @@
-/** The registry of what the root key seals: who puts another in its place finds all of it here (ADR 0028). */
-import type { Place } from './seal.ts'
+/** Describes the columns that the root key encrypts, so that a rotation finds all of them (ADR 0028). */
+import type { SealedPlace } from './seal.ts'
 
-/** A column that the root key seals. */
+/** A column with values that the root key encrypts. */
 export interface RootSealed {
   readonly table: string
   readonly column: string
-  /** The primary key, or what is as good as one. */
+  /** The primary key, or another unique column. */
   readonly id: { readonly column: string; readonly type: 'bigint' | 'uuid' | 'text' | 'bytea' }
-  /** The column that names the row in places, bytes in hexadecimal; the primary key unless told. */
+  /** The column that identifies the row in a `SealedPlace` (bytes as hexadecimal). Defaults to `id`. */
   readonly row?: string
-  /** The member of a JSON column in which it is in base64, and the rows' name where others have none of it. */
+  /** For JSON columns: the member that contains the value in base64, and the `name` of the rows that have it. */
   readonly json?: { readonly member: string; readonly name: string }
-  /** The table as places call it, where that is another word. */
+  /** The table's name in a `SealedPlace`, if it differs from `table`. */
   readonly placed?: string
-  /** What format 1 has called it. */
-  readonly formerly?: string
 }
 
-/** Where the column of a row is sealed to. */
-export function rootPlace(sealed: RootSealed, row: string | number | Buffer): Place {
-  const { table, column, placed = table, formerly } = sealed
-  return {
-    table: placed,
-    column,
-    row: Buffer.isBuffer(row) ? row.toString('hex') : row,
-    ...(formerly === undefined ? {} : { formerly }),
-  }
+/** Returns the place to which the encrypted value in a row's column is bound. */
+export function rootPlace(sealed: RootSealed, row: string | number | Buffer): SealedPlace {
+  const { table, column, placed = table } = sealed
+  return { table: placed, column, row: Buffer.isBuffer(row) ? row.toString('hex') : row }
 }
 
 export const SEALED_KEK: RootSealed = {
@@ -46,7 +39,7 @@ export const SEALED_ROOT_KEY: RootSealed = {
   id: { column: 'fingerprint', type: 'text' },
 }
 
-/** What it seals of the key ring and of itself. */
+/** Encrypted columns of the key ring and of the root keys themselves. */
 export const KEYS_ROOT_SEALED: readonly RootSealed[] = [
   SEALED_KEK,
   SEALED_SERVICE_KEY,

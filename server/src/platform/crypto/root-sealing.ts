@@ -1,43 +1,95 @@
-/** Seals anew what root keys have sealed, and destroys those that nothing needs any more. */
-import { lockUntilEnd, type TenantTx } from '../db/index.ts'
+/** Re-encrypts and verifies values that root keys encrypt, and destroys root keys that are no longer needed. */
+import { lockUntilEnd, type Scopes, type TenantTx } from '../db/index.ts'
 import * as store from './root-keys.store.ts'
 import { type RootSealed, rootPlace } from './root-sealed.ts'
-import { type Sealer, UnreadableError } from './seal.ts'
+import { orUnreadable, type SealedPlace, type Sealer, UnreadableError } from './seal.ts'
 
 const BATCH = 500
 
+/** Yields batches of rows from `read` until a batch is not full. The last batch may be empty. */
+async function* batchesOf(read: (after: store.After) => Promise<store.RootSealedRow[]>) {
+  for (let after: store.After = null; ; ) {
+    const rows = await read(after)
+    yield rows
+    if (rows.length < BATCH) return
+    after = rows.at(-1)?.id ?? null
+  }
+}
+
+/** Decrypts a column of the given rows. Returns the values, and a message for each value that cannot be decrypted. */
+function openRows(sealer: Sealer, column: RootSealed, rows: readonly store.RootSealedRow[]) {
+  const opened: { id: store.RootSealedRow['id']; place: SealedPlace; value: Buffer }[] = []
+  const unreadable: string[] = []
+  for (const { id, row, sealed } of rows) {
+    const place = rootPlace(column, row)
+    const value = orUnreadable(() => sealer.open(sealed, place))
+    if (value instanceof UnreadableError) unreadable.push(value.message)
+    else opened.push({ id, place, value })
+  }
+  return { opened, unreadable }
+}
+
 /**
- * Seals a column anew. Returns how many values, and what does not open and so is left as it is.
- * @param by only what names one of these root keys
+ * Re-encrypts a column. Returns the number of re-encrypted values, and messages about values that cannot be decrypted
+ * and therefore stay unchanged.
+ * @param by limits the work to values that these root keys encrypted
  */
-export async function sealAnew(
+export async function resealWithRoot(
   tx: TenantTx,
   column: RootSealed,
   { from, to, by }: { from: Sealer; to: Sealer; by?: readonly string[] },
 ): Promise<{ count: number; left: string[] }> {
   const left: string[] = []
   let count = 0
-  for await (const rows of store.batches(tx, column, BATCH, by)) {
-    const anew = rows.flatMap((row) => {
-      const place = rootPlace(column, row.row)
-      try {
-        return [{ id: row.id, sealed: to.seal(from.open(row.sealed, place), place) }]
-      } catch (error) {
-        if (!(error instanceof UnreadableError)) throw error
-        left.push(error.message)
-        return []
-      }
-    })
-    await store.writeSealed(tx, column, anew)
-    count += anew.length
+  const read = (after: store.After) => store.listSealed(tx, column, after, BATCH, { by })
+  for await (const rows of batchesOf(read)) {
+    const { opened, unreadable } = openRows(from, column, rows)
+    left.push(...unreadable)
+    count += opened.length
+    const sealed = opened.map(({ id, place, value }) => ({ id, sealed: to.seal(value, place) }))
+    if (sealed.length > 0) await store.writeRootSealed(tx, column, sealed)
   }
   return { count, left }
 }
 
+/** The result of decrypting every encrypted value of a table. */
+export interface Verified {
+  readonly table: string
+  readonly rows: number
+  readonly values: number
+  /** The number of values that cannot be decrypted. */
+  readonly failed: number
+  /** Messages that name the location of each unreadable value, without its content. */
+  readonly unreadable: readonly string[]
+}
+
 /**
- * Destroys the former root keys that were replaced before the instant. What a restore has brought back
- * under one of them is sealed anew before. Returns their fingerprints.
- * @param before null for all of them
+ * Decrypts a column to verify it. Each batch has its own transaction.
+ * @param onBatch called after each batch with the number of rows so far
+ */
+export async function verifyRootSealed(
+  db: Scopes,
+  sealer: Sealer,
+  column: RootSealed,
+  onBatch: (rows: number) => void,
+): Promise<Verified> {
+  const unreadable: string[] = []
+  let count = 0
+  const read = (after: store.After) =>
+    db.acrossTenants((tx) => store.listSealed(tx, column, after, BATCH), 'read')
+  for await (const rows of batchesOf(read)) {
+    unreadable.push(...openRows(sealer, column, rows).unreadable)
+    count += rows.length
+    onBatch(count)
+  }
+  const { table } = column
+  return { table, rows: count, values: count, failed: unreadable.length, unreadable }
+}
+
+/**
+ * Destroys the former root keys that were replaced up to an instant. First re-encrypts values that a restore brought
+ * back under one of these keys. Returns the fingerprints of the destroyed keys.
+ * @param before null to destroy all former keys
  */
 export async function destroyFormerRoots(
   tx: TenantTx,
@@ -46,7 +98,7 @@ export async function destroyFormerRoots(
   await lockUntilEnd(tx, 'rootKey')
   const by = await store.listFormerBefore(tx, before)
   if (by.length === 0) return []
-  for (const column of sealed) await sealAnew(tx, column, { from: sealer, to: sealer, by })
+  for (const column of sealed) await resealWithRoot(tx, column, { from: sealer, to: sealer, by })
   await store.destroyFormer(tx, by)
   return by
 }
@@ -54,6 +106,6 @@ export async function destroyFormerRoots(
 export interface DestroyedRoots {
   sealer: Sealer
   sealed: readonly RootSealed[]
-  /** ISO 8601. */
+  /** The latest replacement time of keys to destroy (ISO 8601), or null for all. */
   before: string | null
 }

@@ -1,65 +1,65 @@
 /**
- * Seals values at rest: XAES-256-GCM by a key that the sealed bytes name, bound to where they are stored.
+ * Encrypts stored values with XAES-256-GCM and binds each to the place where it is stored. The encrypted bytes contain
+ * the name of their key.
  *
- * Format 2: `02`, name of the key (8 bytes), nonce (24), ciphertext, tag (16).
- * Format 1, which is opened and no longer made: AES-256-GCM as `01`, IV (12), ciphertext, tag (16), behind
- * the id of its key (8) where that is a data key; the first byte of the id is 0.
+ * Format 2: `02`, name of the key (8 bytes), nonce (24), ciphertext, tag (16). Other formats are rejected.
  */
-import { createDecipheriv, createSecretKey, hkdfSync, randomFillSync } from 'node:crypto'
+import { createSecretKey, hkdfSync, randomFillSync } from 'node:crypto'
 import { HALF_BYTES, NONCE_BYTES, openXaes, TAG_BYTES } from './xaes.ts'
 
 const FORMAT = 2
 const NAME_BYTES = 8
 const HEAD_BYTES = 1 + NAME_BYTES
-const OLD_FORMAT = 1
-const OLD_IV_BYTES = 12
 
-/** Where a value is sealed to: it opens nowhere else. */
-export interface Place {
+/** The place to which an encrypted value is bound. The value decrypts at no other place. */
+export interface SealedPlace {
   table: string
   column: string
   row: string | number
-  /** Table and column as format 1 had bound them, where these were others: `second_factors.secret`. */
-  formerly?: string
 }
 
-/** Something sealed that does not open: its key, its place or one of its bytes is another. */
+/** Thrown when a value cannot be decrypted because its key, its place or one of its bytes differs. */
 export class UnreadableError extends Error {
-  constructor({ table, column, row }: Place, why: string) {
-    super(`${table}.${column} of row ${row} does not open: ${why}`)
+  constructor({ table, column, row }: SealedPlace, why: string) {
+    super(`${table}.${column} of row ${row} cannot be decrypted: ${why}`)
     this.name = 'UnreadableError'
   }
 }
 
-/** A key that seals. */
+/** Returns the result of `open`, or its UnreadableError if the value cannot be decrypted. Rethrows other errors. */
+export function orUnreadable<T>(open: () => T): T | UnreadableError {
+  try {
+    return open()
+  } catch (error) {
+    if (error instanceof UnreadableError) return error
+    throw error
+  }
+}
+
+/** A key that encrypts and decrypts values. */
 export interface SealingKey {
-  /** @param tenantId whose value it is; 0, which no tenant has, for values of none */
-  seal(secret: Uint8Array | string, place: Place, tenantId?: number): Buffer
-  /** @throws UnreadableError when the key, the tenant, the place or a byte differs */
-  open(sealed: Uint8Array, place: Place, tenantId?: number): Buffer
+  /**
+   * Encrypts a value.
+   * @param tenantId the value's tenant; 0, which is not a valid tenant, for values without a tenant
+   */
+  seal(secret: Uint8Array | string, place: SealedPlace, tenantId?: number): Buffer
+  /**
+   * Decrypts a value.
+   * @throws UnreadableError if the key, the tenant, the place or a byte differs
+   */
+  open(sealed: Uint8Array, place: SealedPlace, tenantId?: number): Buffer
 }
 
 /**
- * @param key 32 bytes; what it seals with is derived from it
- * @param name 8 bytes that no other key has
+ * Creates a sealing key.
+ * @param key 32 bytes, from which the encryption key is derived
+ * @param name 8 bytes that identify this key only
  */
 export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
-  const derive = keysFrom(key)
-  const xaes = openXaes(createSecretKey(derive('xaes')))
-  const old = createSecretKey(derive('seal'))
+  const xaes = openXaes(createSecretKey(keysFrom(key)('xaes')))
   const head = Buffer.concat([Buffer.of(FORMAT), name])
   const id = name.toString('hex')
   const nonces = openNonces()
-
-  function openOld(bytes: Buffer, { table, column, row, formerly }: Place): Buffer {
-    const iv = bytes.subarray(1, 1 + OLD_IV_BYTES)
-    const decipher = createDecipheriv('aes-256-gcm', old, iv, { authTagLength: TAG_BYTES })
-    decipher.setAAD(Buffer.from(`${formerly ?? `${table}.${column}`}:${row}`))
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-    const text = decipher.update(bytes.subarray(1 + OLD_IV_BYTES, -TAG_BYTES))
-    decipher.final()
-    return text
-  }
 
   return {
     seal(secret, place, tenantId = 0) {
@@ -71,34 +71,33 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
     },
     open(sealed, place, tenantId = 0) {
       const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
-      const named = keyOf(bytes)
-      if (named && !named.equals(name)) throw new UnreadableError(place, 'another key sealed it')
-      const body = bytes[0] === 0 ? bytes.subarray(NAME_BYTES) : bytes
+      const named = sealingKeyOf(bytes)
+      if (named && !named.equals(name))
+        throw new UnreadableError(place, 'it was encrypted with another key')
       try {
-        if (body[0] === OLD_FORMAT) return openOld(body, place)
-        const nonce = body.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES)
-        const text = body.subarray(HEAD_BYTES + NONCE_BYTES)
-        if (body[0] !== FORMAT || text.length < TAG_BYTES) throw new Error('not a sealed value')
+        const nonce = bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES)
+        const text = bytes.subarray(HEAD_BYTES + NONCE_BYTES)
+        if (!named || text.length < TAG_BYTES) throw new Error('it is not an encrypted value')
         return xaes.open(nonce, text, dataOf(id, tenantId, place))
       } catch {
-        throw new UnreadableError(place, 'its key, its place or a byte is another')
+        throw new UnreadableError(place, 'wrong key, wrong row, or altered data')
       }
     },
   }
 }
 
 /**
- * Values whose nonces share their random first half, and so one derived key: by 96 random bits each, as few
- * never meet the same nonce (ADR 0020).
+ * The number of values whose nonces share a random first half, and therefore one derived key. The second half has 96
+ * random bits, so a collision among so few values is practically impossible (ADR 0020).
  */
 const TOGETHER = 64
 
-/** The nonces of one key. */
+/** Creates a generator of nonces for one key. */
 function openNonces() {
   const half = Buffer.alloc(HALF_BYTES)
   let left = 0
   return {
-    /** Writes 24 bytes that nobody was given before. */
+    /** Writes a new random nonce of 24 bytes into `to`. */
     next(to: Buffer): void {
       if (left === 0) {
         half.set(nextHalf())
@@ -111,11 +110,11 @@ function openNonces() {
   }
 }
 
-/** Many at once, as each question for random bytes takes longer than to make them. Nonces are no secret. */
+/** Random bytes generated in batches, because each call costs more than the bytes. Nonces are not secret. */
 const halves = Buffer.alloc(512 * HALF_BYTES)
 let nextAt = halves.length
 
-/** Random bytes that nobody was given before. Good until the next are asked for. */
+/** Returns unused random bytes. The returned view is valid until the next call. */
 function nextHalf(): Buffer {
   if (nextAt === halves.length) {
     randomFillSync(halves)
@@ -125,44 +124,46 @@ function nextHalf(): Buffer {
   return halves.subarray(nextAt - HALF_BYTES, nextAt)
 }
 
-/** The name of the key that has sealed it; undefined where it has none. */
-export function keyOf(sealed: Uint8Array): Buffer | undefined {
+/** Returns the name of the key that encrypted the value, or undefined for an unknown format. */
+export function sealingKeyOf(sealed: Uint8Array): Buffer | undefined {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
-  const start = { 0: 0, [FORMAT]: 1 }[bytes[0] ?? OLD_FORMAT]
-  return start === undefined ? undefined : bytes.subarray(start, start + NAME_BYTES)
+  return bytes[0] === FORMAT ? bytes.subarray(1, HEAD_BYTES) : undefined
 }
 
-/** The name of a key that is known by its number. */
-export function nameOf(id: number): Buffer {
+/** Returns the 8-byte name of a key with a numeric id. */
+export function keyNameOf(id: number): Buffer {
   const name = Buffer.alloc(NAME_BYTES)
   name.writeBigUInt64BE(BigInt(id))
   return name
 }
 
-/** One spelling for each list of parts, and no two lists with the same: each has its length in front. */
+/** Encodes a list of parts unambiguously, because each part is prefixed with its length. */
 export function joined(...parts: readonly (string | number)[]): Buffer {
   let text = ''
   for (const part of parts) text += `${Buffer.byteLength(String(part))}:${part},`
   return Buffer.from(text)
 }
 
-/** What is authenticated along with a value. */
-const dataOf = (keyName: string, tenantId: number, { table, column, row }: Place) =>
+/** Returns the associated data that binds a value to its format, tenant, place and key. */
+const dataOf = (keyName: string, tenantId: number, { table, column, row }: SealedPlace) =>
   joined(FORMAT, tenantId, table, column, row, keyName)
 
-/** Seals by the root key. */
+/** Encrypts and decrypts values with the root key. */
 export interface Sealer {
-  /** Names the root key, and tells nothing of it: 16 hexadecimal digits. */
+  /** Identifies the root key without revealing it: 16 hexadecimal digits. */
   readonly fingerprint: string
-  seal(secret: Uint8Array | string, place: Place): Buffer
-  /** @throws UnreadableError when the key, the place or a byte differs */
-  open(sealed: Uint8Array, place: Place): Buffer
+  seal(secret: Uint8Array | string, place: SealedPlace): Buffer
+  /**
+   * Decrypts a value.
+   * @throws UnreadableError if the key, the place or a byte differs
+   */
+  open(sealed: Uint8Array, place: SealedPlace): Buffer
 }
 
-/** Names a root key, and tells nothing of it: 16 hexadecimal digits. */
+/** Returns the fingerprint of a root key, which identifies the key without revealing it: 16 hexadecimal digits. */
 export const fingerprintOf = (rootKey: Uint8Array): string => fingerprintBy(keysFrom(rootKey))
 
-/** As `fingerprintOf`, by what is derived from the root key. */
+/** Returns the fingerprint of a root key from its derivation function (see `fingerprintOf`). */
 export const fingerprintBy = (deriveKey: DeriveKey): string =>
   deriveKey('fingerprint').subarray(0, NAME_BYTES).toString('hex')
 
@@ -170,8 +171,9 @@ const openRoot = (rootKey: Uint8Array): SealingKey =>
   openSealingKey(rootKey, Buffer.from(fingerprintOf(rootKey), 'hex'))
 
 /**
+ * Creates a sealer for a root key.
  * @param rootKey 32 bytes
- * @param former root keys before it, which open what names them and seal nothing
+ * @param former former root keys, which only decrypt values that name them
  */
 export function openSealer(rootKey: Uint8Array, former: readonly Uint8Array[] = []): Sealer {
   const current = openRoot(rootKey)
@@ -180,16 +182,16 @@ export function openSealer(rootKey: Uint8Array, former: readonly Uint8Array[] = 
     fingerprint: fingerprintOf(rootKey),
     seal: (secret, place) => current.seal(secret, place),
     open(sealed, place) {
-      const key = others.get(keyOf(sealed)?.toString('hex') ?? '') ?? current
+      const key = others.get(sealingKeyOf(sealed)?.toString('hex') ?? '') ?? current
       return key.open(sealed, place)
     },
   }
 }
 
-/** Returns 32 bytes for one purpose: what is known of one key tells nothing of another. */
+/** Returns a key of 32 bytes for one purpose. The key for one purpose reveals nothing about any other. */
 export type DeriveKey = (purpose: string) => Buffer
 
-/** Derives keys from a key (HKDF, RFC 5869). */
+/** Returns a function that derives keys from `key` (HKDF, RFC 5869). */
 export function keysFrom(key: Uint8Array): DeriveKey {
   return (purpose) => Buffer.from(hkdfSync('sha256', key, '', `wardkeep ${purpose} v1`, 32))
 }

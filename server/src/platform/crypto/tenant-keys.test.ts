@@ -1,4 +1,4 @@
-/** A tenant's keys: each value opens with the one that it names, and tokens tell equal texts alone. */
+/** Tests that each value decrypts with the key it names, and that blind-index tokens match only equal texts. */
 import { describe, expect, test } from 'vitest'
 import { UnreadableError } from './seal.ts'
 import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
@@ -8,7 +8,7 @@ const KIND = 'patients.phone'
 
 const dataKey = (id: number) => openDataKey(id, Buffer.alloc(32, id))
 
-/** The keys of a tenant, the current one first. */
+/** Returns the keys of a tenant. The first id becomes the current key. */
 function keysOf(tenantId: number, ...ids: number[]): TenantKeys {
   const unknown = (id: number) => {
     throw new Error(`asked for ${id}`)
@@ -19,32 +19,32 @@ function keysOf(tenantId: number, ...ids: number[]): TenantKeys {
 const tokensOf = (keys: TenantKeys, kind = KIND, text = '0301234') =>
   keys.tokens(kind, text).map(({ token }) => token.toString('hex'))
 
-describe('two living keys', () => {
+describe('two active keys of a tenant', () => {
   const before = keysOf(5, 3)
   const during = keysOf(5, 4, 3)
   const after = keysOf(5, 4)
 
-  test('open what either has sealed, and the current one seals', () => {
+  test('decrypt values of either key, while only the current one encrypts', () => {
     const old = before.seal('x', PLACE)
     const fresh = during.seal('x', PLACE)
     for (const sealed of [old, fresh]) expect(during.open(sealed, PLACE).toString()).toBe('x')
     expect(after.open(fresh, PLACE).toString()).toBe('x')
-    expect(() => after.open(old, PLACE)).toThrow('data key 3 of tenant 5 is gone')
+    expect(() => after.open(old, PLACE)).toThrow('data key 3 of tenant 5 is missing')
   })
 
-  test('are never tried one after the other', () => {
+  test('are selected by the name in a value, never tried one after the other', () => {
     const sealed = before.seal('x', PLACE)
     sealed[8] = 4
     expect(() => during.open(sealed, PLACE)).toThrow(UnreadableError)
   })
 
-  test('make two tokens, the current one first', () => {
+  test('produce two tokens, that of the current key first', () => {
     expect(during.tokens(KIND, 'x').map(({ keyId }) => keyId)).toEqual([4, 3])
     expect(tokensOf(during)).toEqual([...tokensOf(after), ...tokensOf(before)])
   })
 })
 
-test('a key that is newer than all of these is asked about, an older one is gone', () => {
+test('reloads for a key newer than all known ones, and rejects a missing older key', () => {
   const keys = keysOf(5, 4)
   expect(() => keys.open(keysOf(5, 9).seal('x', PLACE), PLACE)).toThrow('asked for 9')
   expect(() => keys.open(keysOf(5, 3).seal('x', PLACE), PLACE)).toThrow(UnreadableError)
@@ -55,22 +55,22 @@ test.each([
   ['a format with no key', '02'],
   ['half a key', '0200000000'],
   ['a format that nobody knows', '03'.padEnd(160, '0')],
-  ['what the root has sealed in format 1', '01'.padEnd(160, '0')],
-])('%s is unreadable', (_what, hex) => {
+  ['the id of a key without a format', '0000000000000004'.padEnd(160, '0')],
+])('reports %s as unreadable', (_what, hex) => {
   expect(() => keysOf(5, 4).open(Buffer.from(hex, 'hex'), PLACE)).toThrow(UnreadableError)
 })
 
-test('without a key there are no tokens, and nothing is sealed', () => {
+test('neither creates tokens nor encrypts for a tenant without a key', () => {
   const none = keysOf(5)
   expect(none.currentId).toBe(0)
   expect(none.tokens(KIND, 'x')).toEqual([])
   expect(() => none.seal('x', PLACE)).toThrow('no data key')
 })
 
-describe('a token', () => {
+describe('a blind-index token', () => {
   const [token] = tokensOf(keysOf(5, 3))
 
-  test('has 16 bytes, and is the same for the same text again', () => {
+  test('has 16 bytes and is always the same for the same text', () => {
     expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(tokensOf(keysOf(5, 3))).toEqual([token])
   })
@@ -81,11 +81,11 @@ describe('a token', () => {
     ['key', keysOf(5, 4), KIND, '0301234'],
     ['text', keysOf(5, 3), KIND, '0301235'],
     ['border between kind and text', keysOf(5, 3), `${KIND}0`, '301234'],
-  ])('differs by %s', (_what, keys, kind, text) => {
+  ])('differs if this input differs: %s', (_what, keys, kind, text) => {
     expect(tokensOf(keys, kind, text)).not.toEqual([token])
   })
 
-  test('is made with a key of its own: not with what seals', () => {
+  test('uses a different derived key than encryption does', () => {
     const sealed = keysOf(5, 3).seal('0301234', PLACE)
     expect(sealed.toString('hex')).not.toContain(token)
   })

@@ -1,58 +1,64 @@
-/** A tenant's data keys, opened: they seal, open and make blind-index tokens without waiting. */
+/** A tenant's decrypted data keys. They encrypt, decrypt and create blind-index tokens synchronously. */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import {
   joined,
-  keyOf,
+  keyNameOf,
   keysFrom,
-  nameOf,
   openSealingKey,
-  type Place,
+  type SealedPlace,
   type SealingKey,
+  sealingKeyOf,
   UnreadableError,
 } from './seal.ts'
 
 const TOKEN_BYTES = 16
 
-/** A blind-index token: found by equality, and by nothing else. */
+/** A token of a blind index, which supports only equality searches in encrypted fields. */
 export interface Token {
   keyId: number
-  /** 16 bytes. */
+  /** The token itself: 16 bytes. */
   token: Buffer
 }
 
 export interface TenantKeys {
   readonly tenantId: number
-  /** The data key that seals; 0 while there is none. */
+  /** The id of the data key that encrypts new values, or 0 if the tenant has no data key. */
   readonly currentId: number
-  seal(secret: Uint8Array | string, place: Place): Buffer
-  /** @throws UnreadableError when the tenant, the place, the key or a byte differs */
-  open(sealed: Uint8Array, place: Place): Buffer
+  seal(secret: Uint8Array | string, place: SealedPlace): Buffer
   /**
-   * The tokens of a normalised text, one by each of these keys: the current one's, then in a rotation that
-   * of the key before.
-   * @param kind table and field: equal texts of two kinds have different tokens
-   * @param by all living keys by default
+   * Decrypts a value.
+   * @throws UnreadableError if the tenant, the place, the key or a byte differs
+   */
+  open(sealed: Uint8Array, place: SealedPlace): Buffer
+  /**
+   * Returns the tokens of a normalized text: that of the current key, and during a rotation also that of the previous
+   * key.
+   * @param kind table and field; equal texts of two kinds have different tokens
+   * @param by `current` for the current key only; all active keys by default
    */
   tokens(kind: string, text: string, by?: 'living' | 'current'): Token[]
 }
 
-/** A data key, unwrapped. */
+/** A data key in decrypted form. */
 export interface DataKey {
   id: number
   sealing: SealingKey
   index: KeyObject
 }
 
-/** @param key 32 bytes */
+/**
+ * Prepares a data key for use.
+ * @param key 32 bytes
+ */
 export function openDataKey(id: number, key: Uint8Array): DataKey {
   const index = createSecretKey(keysFrom(key)('blind index'))
-  return { id, sealing: openSealingKey(key, nameOf(id)), index }
+  return { id, sealing: openSealingKey(key, keyNameOf(id)), index }
 }
 
 /**
- * @param keys the current one first
- * @param onNewer called with the id of a key that was made after all of these. Throws where there may be
- *   such a key
+ * Creates the tenant's keys from its data keys.
+ * @param keys the data keys, the current one first
+ * @param onNewer called with the id of a key that is newer than all of these; throws if such a key may exist
  */
 export function tenantKeys(
   tenantId: number,
@@ -71,13 +77,13 @@ export function tenantKeys(
       return current.sealing.seal(secret, place, tenantId)
     },
     open(sealed, place) {
-      // Never one key after the other: GCM does not commit to its key.
-      const name = keyOf(sealed)
-      if (name?.length !== 8) throw new UnreadableError(place, 'it names no data key')
+      // Uses only the key that the value names: GCM does not commit to a key, so trying several is unsafe.
+      const name = sealingKeyOf(sealed)
+      if (name?.length !== 8) throw new UnreadableError(place, 'it does not name a data key')
       const id = Number(name.readBigUInt64BE())
       const key = byId.get(id)
       if (!key && id > newest) onNewer(id)
-      if (!key) throw new UnreadableError(place, `data key ${id} of tenant ${tenantId} is gone`)
+      if (!key) throw new UnreadableError(place, `data key ${id} of tenant ${tenantId} is missing`)
       return key.sealing.open(sealed, place, tenantId)
     },
     tokens(kind, text, by = 'living') {

@@ -1,11 +1,11 @@
-/** XAES-256-GCM computes what its specification has published, c2sp.org/XAES-256-GCM. */
+/** Tests XAES-256-GCM against the published test vectors (c2sp.org/XAES-256-GCM). */
 import { createHash, createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { openXaes } from './xaes.ts'
 
 const xaesOf = (key: Uint8Array) => openXaes(createSecretKey(key))
 
-describe('the published vectors', () => {
+describe('the published test vectors', () => {
   test.each([
     ['first bit of L clear', 1, '', 'ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271'],
     [
@@ -14,7 +14,7 @@ describe('the published vectors', () => {
       'c2sp.org/XAES-256-GCM',
       '986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d',
     ],
-  ])('seal and open: %s', (_what, byte, data, ciphertext) => {
+  ])('encrypts and decrypts as in the published vectors: %s', (_what, byte, data, ciphertext) => {
     const xaes = xaesOf(Buffer.alloc(32, byte))
     const nonce = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWX')
     const aad = Buffer.from(data)
@@ -23,8 +23,8 @@ describe('the published vectors', () => {
     expect(xaes.open(nonce, sealed, aad).toString()).toBe('XAES-256-GCM')
   })
 
-  test('accumulate over 10,000 random messages to the published hash', () => {
-    // 10,000 of at most 568 bytes each, from one stream.
+  test('produces the published hash over 10,000 random messages', () => {
+    // The random bytes of 10,000 messages, at most 568 bytes each, from one stream.
     const stream = createHash('shake128', { outputLength: 5_680_000 }).digest()
     let at = 0
     const take = (length: number) => {
@@ -46,7 +46,7 @@ describe('the published vectors', () => {
   })
 })
 
-test('one cipher derives for any number of messages, in any order', () => {
+test('derives keys with one cipher for any number of messages in any order', () => {
   const [kept, key] = [xaesOf(Buffer.alloc(32, 7)), Buffer.alloc(32, 7)]
   const nonces = Array.from({ length: 50 }, (_, index) => Buffer.alloc(24, index))
   const sealed = nonces.map((nonce) => kept.seal(nonce, Buffer.from('text'), Buffer.of(1)))

@@ -1,6 +1,6 @@
 /**
- * XAES-256-GCM (c2sp.org/XAES-256-GCM): a key and nonce for AES-256-GCM are derived from a nonce of 24
- * random bytes, so that one key may seal any number of messages.
+ * Implements XAES-256-GCM (c2sp.org/XAES-256-GCM). Derives a key and nonce for AES-256-GCM from a nonce of 24 random
+ * bytes, so that one key can encrypt any number of messages.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 
@@ -9,30 +9,37 @@ export const TAG_BYTES = 16
 
 const BLOCK_BYTES = 16
 const NO_BYTES = Buffer.alloc(0)
-/** The half of the nonce that the key is derived from; AES-GCM gets the other. */
+/** Length in bytes of each half of the nonce. The first half derives the key, AES-GCM receives the second. */
 export const HALF_BYTES = 12
-/** Derived keys that are kept, as what was sealed together is opened together: few, as there may be thousands of keys. */
+/** Maximum number of derived keys in the cache. Few suffice: values encrypted together are decrypted together. */
 const KEPT_KEYS = 8
 
 export interface Xaes {
   /**
-   * @param nonce 24 bytes, never twice under the key
-   * @param head what stands before the ciphertext in the bytes that are returned
+   * Encrypts a text.
+   * @param nonce 24 bytes, never used twice with the same key
+   * @param head bytes to put before the ciphertext in the result
    * @returns head, ciphertext and tag
    */
   seal(nonce: Uint8Array, text: Uint8Array, aad: Uint8Array, head?: Uint8Array): Buffer
-  /** @throws Error when the key, the nonce, the associated data or a byte differs */
+  /**
+   * Decrypts a text.
+   * @throws Error if the key, the nonce, the associated data or a byte differs
+   */
   open(nonce: Uint8Array, sealed: Uint8Array, aad: Uint8Array): Buffer
 }
 
-/** @param key of 32 bytes */
+/**
+ * Prepares a key for use.
+ * @param key a secret key of 32 bytes
+ */
 export function openXaes(key: KeyObject): Xaes {
-  // ECB keeps nothing from block to block: one cipher, made once, derives the keys of all messages.
+  // ECB has no state between blocks, so one cipher can derive the keys of all messages.
   const block = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false)
   const k1 = doubled(block.update(Buffer.alloc(BLOCK_BYTES)))
   const kept = new Map<string, KeyObject>()
 
-  /** The key of all nonces with the same first half; deriving it takes longer than to seal a short text. */
+  /** Returns the key for nonces with this first half. Cached, because deriving takes longer than encrypting. */
   function messageKey(nonce: Uint8Array): KeyObject {
     const half = Buffer.from(nonce.buffer, nonce.byteOffset, HALF_BYTES).toString('latin1')
     const known = kept.get(half)
@@ -44,7 +51,7 @@ export function openXaes(key: KeyObject): Xaes {
     return derived
   }
 
-  /** CMAC of two messages of one block each (NIST SP 800-108r1, 4.1; SP 800-38B, 6.2). */
+  /** Computes the CMAC of two one-block messages (NIST SP 800-108r1, 4.1; SP 800-38B, 6.2). */
   function derive(nonce: Uint8Array): KeyObject {
     const blocks = Buffer.alloc(2 * BLOCK_BYTES)
     for (const counter of [1, 2]) {
@@ -54,7 +61,7 @@ export function openXaes(key: KeyObject): Xaes {
       for (let at = 0; at < BLOCK_BYTES; at += 1)
         blocks[start + at] = (blocks[start + at] as number) ^ (k1[at] as number)
     }
-    // As bytes it would be made a key object by each call, and in a slower way.
+    // A key object, because plain bytes would make each cipher create one, which is slower.
     return createSecretKey(block.update(blocks))
   }
 
@@ -84,7 +91,7 @@ export function openXaes(key: KeyObject): Xaes {
   }
 }
 
-/** The subkey of CMAC: twice the block in the field of 2^128 (NIST SP 800-38B, 6.1). */
+/** Returns the CMAC subkey: the block doubled in the field GF(2^128) (NIST SP 800-38B, 6.1). */
 function doubled(block: Buffer): Buffer {
   const shifted = (BigInt(`0x${block.toString('hex')}`) << 1n) & ((1n << 128n) - 1n)
   const reduced = (block[0] as number) & 0x80 ? shifted ^ 0x87n : shifted

@@ -1,6 +1,6 @@
 /**
- * The time that irreversible deletions go by. A node's clock may be wrong by weeks, and what it deletes is gone for all
- * nodes, so deletions use the database's time and stop while the two clocks disagree.
+ * The clock for irreversible deletions. One node's clock may be wrong by weeks, and its deletions affect all nodes.
+ * Deletions therefore use the database's time, and stop while the two clocks disagree.
  */
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 
@@ -10,7 +10,7 @@ const MAX_SKEW_MS = MINUTE
 export interface AgreedClock {
   /**
    * Returns a clock that stands still at the database's current time.
-   * @throws ClockSkewError when this node's clock differs from it by more than a minute
+   * @throws ClockSkewError if this node's clock differs from the database's by more than a minute
    */
   read(): Promise<Clock>
   /** False if the clocks disagreed when they were last compared. */
@@ -19,19 +19,19 @@ export interface AgreedClock {
   skewMs(): number
 }
 
-/** The clock of this node and that of the database disagree. */
+/** Thrown if the clocks of this node and of the database disagree. */
 export class ClockSkewError extends Error {
   override name = 'ClockSkewError'
 
   constructor(skewMs: number) {
     const seconds = Math.round(Math.abs(skewMs) / SECOND)
     super(
-      `The clock of this node is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database's. Nothing is deleted until they agree; set both clocks by NTP.`,
+      `The clock of this node is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database's. Scheduled deletion is paused until the clocks agree. Synchronize both with NTP.`,
     )
   }
 }
 
-/** @param databaseNow returns the database's time in milliseconds since the epoch */
+/** Creates the clock. @param databaseNow returns the database's time in milliseconds since the epoch */
 export function agreedClock(clock: Clock, databaseNow: () => Promise<number>): AgreedClock {
   let skewMs = 0
   const agrees = () => Math.abs(skewMs) <= MAX_SKEW_MS
@@ -42,7 +42,7 @@ export function agreedClock(clock: Clock, databaseNow: () => Promise<number>): A
       const before = clock.now()
       const now = await databaseNow()
       const after = clock.now()
-      // The database read its clock at some moment between the two: the skew is what lies outside of them.
+      // The database read its clock between `before` and `after`. Only the distance outside that range counts as skew.
       skewMs = before > now ? before - now : Math.min(after - now, 0)
       if (!agrees()) throw new ClockSkewError(skewMs)
       return { now: () => now }

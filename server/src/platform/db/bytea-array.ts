@@ -1,12 +1,12 @@
-/** Many byte strings as one parameter of a statement. */
+/** Encodes many byte strings as one parameter of a statement. */
 
 /** The OID of `bytea`. */
 const BYTEA = 17
 const HEAD_BYTES = 20
 
 /**
- * A one-dimensional `bytea[]` in PostgreSQL's binary format (`array_send`). As an array of JavaScript it
- * would travel as text, in twice as many bytes, which both sides go through one by one.
+ * Encodes a one-dimensional `bytea[]` in PostgreSQL's binary format (`array_send`). The driver would send a JavaScript
+ * array as text, which takes twice as many bytes and is parsed byte by byte on both sides.
  */
 export function byteaArray(parts: readonly (Buffer | null)[]): Buffer {
   const size = parts.reduce((sum, part) => sum + 4 + (part?.length ?? 0), HEAD_BYTES)
@@ -15,7 +15,7 @@ export function byteaArray(parts: readonly (Buffer | null)[]): Buffer {
   const write = (number: number) => {
     at = array.writeInt32BE(number, at)
   }
-  // Dimensions, whether there are nulls, of what it is; the length of the one dimension, and its first index.
+  // The array header: number of dimensions, null flag, element type, length and first index.
   for (const number of [1, parts.includes(null) ? 1 : 0, BYTEA, parts.length, 1]) write(number)
   for (const part of parts) {
     write(part?.length ?? -1)

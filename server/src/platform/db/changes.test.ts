@@ -1,18 +1,19 @@
-/** What one node tells the others, and when a node must not believe what it holds. */
+/** Tests notifications between nodes, and when a node must not trust its cache. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
 import { systemTime } from '../../lib/time.ts'
-import { CHANNEL, type Changes, watchChanges } from './changes.ts'
+import { type Changes, watchChanges } from './changes.ts'
 import { listenerClient } from './connection.ts'
+import { CHANNEL } from './notifier.ts'
 import type { Topic } from './topics.ts'
 
-/** Marks what is sent before and after all else. */
+/** Marks the first and the last notification of a test. */
 const marked = (word: 'first' | 'last') => word as string as Topic
 
-/** A node on a database of its own, or on that of another one. */
+/** Opens a node on a new database, or on the database of another node. */
 async function node(shared?: TestDatabase) {
   const database = shared ?? (await migratedDatabase())
   if (!shared) onTestFinished(() => database.close())
@@ -25,11 +26,11 @@ async function node(shared?: TestDatabase) {
   return { database, changes, heard, trusts }
 }
 
-/** Ends the connection that listens. */
+/** Terminates the listener's connection. */
 const cutListener = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name = 'wardkeep'`
 
-test('a node hears the topics of others one by one, in their order', async () => {
+test('receives the topics of other nodes one by one, in order', async () => {
   const { database, changes, heard } = await node()
   heard.length = 0
   await database.sql(
@@ -40,7 +41,7 @@ test('a node hears the topics of others one by one, in their order', async () =>
   await changes.stop()
 })
 
-test('who has ended the subscription hears nothing more', async () => {
+test('does not notify a subscriber that has unsubscribed', async () => {
   const { changes, heard } = await node()
   const ended: (Topic | null)[] = []
   const end = changes.subscribe((topic) => void ended.push(topic))
@@ -51,7 +52,7 @@ test('who has ended the subscription hears nothing more', async () => {
   expect(heard).toEqual([null, 'user:1', 'user:2'])
 })
 
-test('what this node emits is heard here at once, by all who subscribed', async () => {
+test('notifies all subscribers on this node immediately', async () => {
   const { changes, heard } = await node()
   const second: (Topic | null)[] = []
   changes.subscribe((topic) => void second.push(topic))
@@ -62,7 +63,7 @@ test('what this node emits is heard here at once, by all who subscribed', async 
   await changes.stop()
 })
 
-test('one who throws on hearing of a change keeps nobody else from it, and the node listens on', async () => {
+test('notifies the other subscribers and keeps listening when one throws', async () => {
   const { database, changes, heard } = await node()
   const late: (Topic | null)[] = []
   changes.subscribe(() => {
@@ -79,13 +80,13 @@ test('one who throws on hearing of a change keeps nobody else from it, and the n
   ])
 })
 
-test('a node that has just begun to listen tells everyone that all may be stale', async () => {
+test('reports everything as stale when it starts listening', async () => {
   const { changes, heard } = await node()
   expect(heard).toEqual([null])
   await changes.stop()
 })
 
-test('a lost listener is not trusted until another listens, and what was missed counts as stale', async () => {
+test('is not trusted after losing its listener, and reports everything as stale on reconnecting', async () => {
   const { database, changes, heard, trusts } = await node()
   for (let round = 0; round < 2; round++) {
     heard.length = 0
@@ -99,15 +100,34 @@ test('a lost listener is not trusted until another listens, and what was missed 
   await changes.stop()
 })
 
-test('a sign of life is believed for 900 ms from when it was asked for', async () => {
+test('keeps its server and drops no cached values if the address still leads to that server', async () => {
+  const { changes, heard } = await node()
+  const server = changes.server()
+  heard.length = 0
+  await Promise.all([changes.recheck(), changes.recheck()])
+  await changes.recheck()
+  expect([changes.server(), changes.trusted(), heard]).toEqual([server, true, []])
+})
+
+test('keeps trusting its last server while the listener is disconnected', async () => {
+  const { database, changes, trusts } = await node()
+  const server = changes.server()
+  await database.sql(cutListener)
+  await until('the loss is noticed', () => !changes.trusted() || undefined)
+  expect(changes.server()).toEqual(server)
+  await trusts()
+  expect(changes.server()).toEqual(server)
+})
+
+test('trusts a heartbeat for 900 ms from the time it was requested', async () => {
   const { changes, trusts } = await node()
-  // Whole milliseconds: sums of fractions are not exact.
+  // Uses whole milliseconds, because sums of fractions are not exact.
   let now = Math.ceil(performance.now())
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
   onTestFinished(() => clock.mockRestore())
   now += 900
   expect(changes.trusted()).toBe(false)
-  // One that is asked for and answered while the clock stands here.
+  // Waits for a heartbeat that is requested and received while the clock stands still.
   await trusts()
   now += 899
   expect(changes.trusted()).toBe(true)
@@ -115,7 +135,7 @@ test('a sign of life is believed for 900 ms from when it was asked for', async (
   expect(changes.trusted()).toBe(false)
 })
 
-test('a database that cannot be reached is waited for, and nothing is trusted meanwhile', async () => {
+test('is not trusted while the database is unreachable', async () => {
   const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
   const tried: string[] = []
   const log = {
@@ -124,7 +144,7 @@ test('a database that cannot be reached is waited for, and nothing is trusted me
   }
   const changes = watchChanges(address, log as typeof silentLog, systemTime)
   expect(changes.trusted()).toBe(false)
-  // The topics of this node need no listener.
+  // Subscribers on this node receive its own topics without a listener.
   const heard: (Topic | null)[] = []
   changes.subscribe((topic) => void heard.push(topic))
   changes.invalidate(['user:1'])
@@ -133,7 +153,7 @@ test('a database that cannot be reached is waited for, and nothing is trusted me
   expect(changes.trusted()).toBe(false)
 })
 
-test('once stopped it holds no connection and is trusted no more', async () => {
+test('closes its connection and is not trusted after a stop', async () => {
   const { database, changes } = await node()
   await changes.stop()
   expect(changes.trusted()).toBe(false)
@@ -145,12 +165,12 @@ test('once stopped it holds no connection and is trusted no more', async () => {
   })
 })
 
-test('stopped while it connects anew, it holds no connection either', async () => {
+test('leaves no connection open if it is stopped during a reconnect', async () => {
   const database = await migratedDatabase()
   const proxy = await proxyTo(database)
   let connected = 0
   const info = (_: unknown, message: string) => {
-    if (message.startsWith('listening')) connected += 1
+    if (message === 'change listener connected') connected += 1
   }
   const changes = watchChanges(
     { url: proxy.url },
@@ -173,8 +193,8 @@ test('stopped while it connects anew, it holds no connection either', async () =
   })
 })
 
-describe('an announcement of work', () => {
-  /** What is sent over the channel, as it is sent, until `last` has come. */
+describe('a notification of work', () => {
+  /** Collects what is sent over the channel. `until` waits for a given notification. */
   async function overheard(database: TestDatabase) {
     const sent: string[] = []
     const listener = listenerClient(database.address)
@@ -187,14 +207,14 @@ describe('an announcement of work', () => {
       until: (last: string) => until(last, () => sent.includes(last) || undefined),
     }
   }
-  /** Waits until all that was announced on a node before has been sent. */
+  /** Waits until all earlier notifications of a node have been sent. */
   async function sentAll(changes: Changes, channel: { until(last: string): Promise<boolean> }) {
     await channel.until('first')
     changes.notify(marked('last'))
     await channel.until('last')
   }
 
-  test('is heard here at once, and by every other node, each once', async () => {
+  test('arrives immediately on this node, and once on every other node', async () => {
     const here = await node()
     const there = await node(here.database)
     here.heard.length = 0
@@ -205,11 +225,11 @@ describe('an announcement of work', () => {
     there.changes.notify('due')
     expect(there.heard).toEqual(['journal', 'due'])
     await until('the answer has come', () => here.heard.includes('due') || undefined)
-    // What a node has announced itself would have come back before another's answer to it.
+    // A notification from this node to itself would have arrived before the other node's response.
     expect(here.heard).toEqual(['journal', 'due'])
   })
 
-  test('goes together with all that are made meanwhile: a thousand are two notifications', async () => {
+  test('is sent once per topic, together with concurrent notifications', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
     changes.notify(marked('first'))
@@ -219,7 +239,7 @@ describe('an announcement of work', () => {
     expect(channel.sent.sort()).toEqual(['due', 'first', 'journal', 'last'])
   })
 
-  test('is sent however much is announced in one moment', async () => {
+  test('is sent even among thousands of concurrent notifications', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
     const topics = Array.from({ length: 2_000 }, (_, index): Topic => `due:${index}`)
@@ -229,7 +249,7 @@ describe('an announcement of work', () => {
     expect(channel.sent).toHaveLength(2_002)
   })
 
-  test('that is made while nobody listens is sent by the next listener', async () => {
+  test('is sent after the listener reconnects, if it is disconnected', async () => {
     const { database, changes, trusts } = await node()
     const channel = await overheard(database)
     await database.sql(cutListener)
@@ -239,7 +259,7 @@ describe('an announcement of work', () => {
     await channel.until('journal')
   })
 
-  test('whose sending breaks off is sent by the next listener', async () => {
+  test('is sent by the next listener if the connection is lost while sending', async () => {
     const database = await migratedDatabase()
     onTestFinished(() => database.close())
     const channel = await overheard(database)
@@ -255,7 +275,7 @@ describe('an announcement of work', () => {
     await channel.until('journal')
   })
 
-  test('that cannot be sent stops nothing', async () => {
+  test('still notifies this node when it cannot be sent', async () => {
     const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
     const changes = watchChanges(address, silentLog, systemTime)
     const heard: (Topic | null)[] = []
@@ -266,7 +286,7 @@ describe('an announcement of work', () => {
     expect(heard).toEqual(['journal', 'due'])
   })
 
-  test('that was made just before the stop is still sent', async () => {
+  test('is still sent if the node stops right after it', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
     changes.notify(marked('first'))

@@ -1,7 +1,7 @@
 /**
- * Notifies every node of what has happened: at once this one, by LISTEN/NOTIFY the others. What a
- * commit invalidates goes with the commit, and a cache must not be trusted while `trusted()` is false.
- * That there is work goes after it, and ends with its process: whoever does the work looks by itself too.
+ * Notifies every node of changes: this node immediately, the others within milliseconds by LISTEN/NOTIFY. A NOTIFY is
+ * sent after its commit and may be lost. Each commit therefore also stores the topics it invalidates as rows, which
+ * every heartbeat reads. Caches must not be trusted while `trusted()` is false. Workers also poll for work.
  */
 import type pg from 'pg'
 import { poller } from '../../lib/poller.ts'
@@ -10,172 +10,198 @@ import { canFail, canThrow } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import { type DatabaseAddress, listenerClient } from './connection.ts'
 import { withDeadline } from './deadline.ts'
-import { LOCKS } from './lock-numbers.ts'
-import { logFailures } from './log-failures.ts'
+import { isDatabaseFailure, markFailure, ServerRefused } from './failures.ts'
+import { isSameServer, type ServerIdentity } from './first-message.ts'
+import { HEARTBEAT_MS, type Heartbeat, readHeartbeat, TRUST_MS } from './heartbeat.ts'
+import { readTopics } from './invalidations.ts'
+import { coversTenant } from './maintenance.ts'
+import { CHANNEL, openNotifier } from './notifier.ts'
+import { openReferenceServer, type ServerCheck } from './reference-server.ts'
 import type { Topic } from './topics.ts'
+import { closeClient, type VerifiedClient } from './verified-client.ts'
 
-export const CHANNEL = 'wardkeep_changes'
-
-/** In place of a tenant's id where all are closed. */
-export const EVERY_TENANT = 0
-
-/** The sign of life, and whom restores have closed the service for. */
-const FIND_CLOSED = `select objid as tenant from pg_locks
-  where locktype = 'advisory' and classid = ${LOCKS.closed} and objsubid = 2 and granted
-    and database = (select oid from pg_database where datname = current_database())`
-
-/** A sign of life is asked for this often, and one that is older than the limit is not believed. */
-export const HEARTBEAT_MS = 300
-export const TRUST_MS = 900
-/** The least time between two NOTIFYs of this node; what comes meanwhile goes together. */
-const APART_MS = 5
+/** Logged when the role may not read the identifier of the cluster. */
+const UNNAMED =
+  'The role wardkeep_app may not execute pg_control_system(), so database servers are distinguished by timeline and start time only. Grant it the privilege.'
 
 export interface Changes {
   /**
-   * Calls `listener` for every topic, and with null when anything may have been missed. Returns how
-   * to end it.
+   * Calls `listener` for every topic, and with null when notifications may have been missed. Returns a function that
+   * ends the subscription.
    */
   subscribe(listener: (topic: Topic | null) => void): () => void
-  /** Tells this node what to drop from its caches; the others learn it from the NOTIFY of the commit. */
+  /** Drops the cached values of the topics on this node only. */
   invalidate(topics: Iterable<Topic>): void
   /**
-   * Tells this node at once and the others within milliseconds that there is work; called after the
-   * commit that made it. The others are not told if this process or the database ends meanwhile.
+   * Notifies this node immediately and the others within milliseconds. Called after a commit that created work or
+   * invalidated topics. Other nodes miss the notification if this process or the database stops first.
+   * @param xid the id of the transaction that recorded the topic, so that no node handles the topic twice
    */
-  notify(topic: Topic): void
-  /** Whether changes of other nodes are sure to have been heard up to less than a second ago. */
-  trusted(): boolean
+  notify(topic: Topic, xid?: string): void
   /**
-   * Whether a restore has closed the service for a tenant, or for all: known within a second, by a lock
-   * of the connection that restores, so that it opens again when that dies. Null asks for all alone.
+   * Records the id of a transaction that this node committed. The next heartbeat then skips the transaction's topics.
    */
-  isClosed(tenantId: number | null): boolean
+  acknowledge(xid: string): void
+  /** Returns whether this node has received all changes that other nodes committed until less than a second ago. */
+  trusted(): boolean
+  /** Returns the milliseconds since the listener's last heartbeat, or since the start if there was none. */
+  silentMs(): number
+  /**
+   * Returns whether a tenant (or, with null, every tenant) is in maintenance mode. Every node notices a change within a
+   * second. The connection of the restore holds an advisory lock, so maintenance mode ends when that connection dies.
+   */
+  isInMaintenance(tenantId: number | null): boolean
+  /**
+   * The server that this node listens to, or listened to last. The node uses only this server's data. Undefined until
+   * the node has listened to a server. Null while a new server is checked, when no server may acknowledge a commit.
+   */
+  server(): ServerIdentity | null | undefined
+  /** Registers the check that a new server must pass before this node uses it. */
+  checkServers(check: ServerCheck): void
+  /**
+   * Makes the listener check which server the address leads to, and move there if it is a different one. Resolves when
+   * the check has finished or failed. Concurrent callers share a check. Checks start at least 300 ms apart.
+   */
+  recheck(): Promise<void>
   stop(): Promise<void>
 }
 
-/** For a process that is alone on the database: nobody is told, and nobody else changes anything. */
+/** An implementation for the only process on a database, which neither sends nor receives notifications. */
 export const alone: Changes = {
   subscribe: () => () => undefined,
   invalidate: () => undefined,
   notify: () => undefined,
+  acknowledge: () => undefined,
   trusted: () => true,
-  isClosed: () => false,
+  silentMs: () => 0,
+  isInMaintenance: () => false,
+  server: () => undefined,
+  checkServers: () => undefined,
+  recheck: async () => undefined,
   stop: async () => undefined,
 }
 
-/** Starts listening, and keeps trying for as long as the database is away. */
+/** Starts listening, and retries while the database is away. */
 export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
-  const unsent = new Set<Topic>()
-  let client: pg.Client | undefined
-  let aliveAt = 0
+  const reference = openReferenceServer(clock)
+  /** The ids of transactions that the next heartbeat skips, because this node has already handled their topics. */
+  const own = new Set<string>()
+  let client: VerifiedClient | undefined
+  let aliveAt = clock.monotonic()
+  let rechecking: Promise<void> | undefined
+  let recheckedAt = Number.NEGATIVE_INFINITY
   let stopped = false
-  let closed: ReadonlySet<number> = new Set()
+  /** The latest heartbeat on the listener's connection. */
+  let heartbeat: Heartbeat | undefined
 
-  const invalidate = (topics: Iterable<Topic | null>) => {
-    for (const topic of topics)
-      for (const listener of listeners)
-        canThrow(() => listener(topic), `hearing of ${topic ?? 'what was missed'}`, log)
-  }
+  const invalidate = (topics: Iterable<Topic | null>) => callAll(listeners, topics, log)
 
-  /** What others have committed; after a restore everything may be stale. */
-  function hear(topics: readonly Topic[]): void {
-    invalidate(topics.includes('restored') ? [null] : topics)
-  }
+  const hear = (topics: readonly Topic[]) => invalidate(readTopics(topics))
 
-  async function connect(): Promise<void> {
+  /** Opens a connection, and closes it if the work fails. */
+  async function dial(work: (fresh: VerifiedClient) => Promise<void>): Promise<void> {
     const fresh = listenerClient(address)
-    fresh.on('error', () => lose(fresh))
-    fresh.on('end', () => lose(fresh))
-    let ownPid: number | undefined
-    let asked = 0
-    fresh.on('notification', ({ payload, processId }) => {
-      // This connection sends this node's own topics, which it has heard already.
-      if (processId !== ownPid) hear((payload ?? '').split(' ') as Topic[])
-    })
+    fresh.on('error', (error) => lose(fresh, markFailure(error)))
+    fresh.on('end', () => lose(fresh, new Error('Connection terminated')))
     try {
       await fresh.connect()
-      // Asked for, as a pooler in between gives the driver a number of its own.
-      const own = fresh.query<{ pid: number }>('select pg_backend_pid() as pid')
-      ownPid = (await withDeadline(own, TRUST_MS)).rows[0]?.pid
-      await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
-      asked = clock.monotonic()
-      closed = await withDeadline(readClosed(fresh), TRUST_MS)
+      await work(fresh)
     } catch (error) {
-      await canFail(fresh.end(), 'closing a listener that could not start', log)
+      await closeClient(fresh)
       throw error
     }
-    // What was committed while nobody listened is unknown: all that is cached may be stale.
-    invalidate([null])
+  }
+
+  /** Listens on the connection and trusts its server from then on. */
+  async function adopt(fresh: VerifiedClient): Promise<void> {
+    const { pid: ownPid, server } = fresh.introduction
+    reference.require(server)
+    fresh.on('notification', ({ payload, processId }) => {
+      // Skips the topics that this node sent itself, because it has handled them already.
+      if (processId === ownPid) return
+      const [topics, xids] = readPayload(payload ?? '')
+      hear(topics)
+      for (const xid of xids) own.add(xid)
+    })
+    await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
+    const asked = clock.monotonic()
+    const first = await withDeadline(readHeartbeat(fresh, undefined), TRUST_MS)
+    await reference.check(fresh)
+    // Another connection may have reached a newer server during the check.
+    reference.require(server)
+    const before = client
     client = fresh
+    reference.use(server)
+    heartbeat = first
+    own.clear()
     aliveAt = asked
-    log.info({}, 'listening for changes of other nodes')
-    sender.wake()
+    // Commits before the first snapshot were not received, so every cached value may be stale.
+    invalidate([null])
+    log.info({ server }, 'change listener connected')
+    if (server.systemId === null) log.warn({}, UNNAMED)
+    notifier.wake()
+    if (before) void canFail(before.end(), 'closing of the listener on another server', log)
   }
 
-  function notify(topic: Topic): void {
-    invalidate([topic])
-    unsent.add(topic)
-    sender.wake()
+  /** Moves the listener if the address leads to a different server. */
+  async function move(): Promise<void> {
+    await clock.delay(Math.max(0, recheckedAt + HEARTBEAT_MS - clock.monotonic()))
+    recheckedAt = clock.monotonic()
+    if (stopped) return
+    await dial(async (fresh) => {
+      if (client && isSameServer(client.introduction.server, fresh.introduction.server))
+        await closeClient(fresh)
+      else await adopt(fresh)
+    })
   }
 
-  /**
-   * One NOTIFY for all topics that are unsent. In a transaction of its own: a NOTIFY in the request's
-   * would make PostgreSQL commit all that have one in turns, under one lock for the whole server,
-   * each with its wait for the disk.
-   */
-  async function sendTopics(): Promise<boolean> {
-    // What is notified while nobody listens is the next listener's to tell.
-    if (!client || unsent.size === 0) return false
-    const topics = [...unsent]
-    unsent.clear()
-    const sent = client.query(
-      'select pg_notify($1, topic) from unnest($2::text[]) as topics (topic)',
-      [CHANNEL, topics],
-    )
-    try {
-      await withDeadline(sent, TRUST_MS)
-    } catch (error) {
-      // Nobody knows whether they were heard; told twice they do no harm.
-      for (const topic of topics) unsent.add(topic)
-      throw error
-    }
-    return false
+  function recheck(): Promise<void> {
+    rechecking ??= canFail(move(), 'check of the database address', log).finally(() => {
+      rechecking = undefined
+    })
+    return rechecking
   }
 
-  function lose(lost: pg.Client): void {
+  function lose(lost: pg.Client, err: unknown): void {
     if (client !== lost) return
     client = undefined
-    if (!stopped) log.warn({}, 'lost the listener; cached state is read anew until it is back')
+    if (!stopped) log.warn({ err }, 'change listener lost; caches are bypassed until it reconnects')
   }
 
-  /** Connects, or asks for a sign of life. */
+  /** Requests a heartbeat, or connects a listener if there is none. */
   async function beat(): Promise<boolean> {
-    if (client) {
-      const asked = clock.monotonic()
-      // Notifications that were queued before the answer have arrived with it.
-      closed = await withDeadline(readClosed(client), TRUST_MS)
-      aliveAt = asked
-      if (unsent.size > 0) sender.wake()
-    } else await connect()
+    if (client) await askForLife(client)
+    else await (rechecking ?? dial(adopt))
     return false
   }
 
-  const sender = poller(sendTopics, {
-    clock,
-    pollMs: Number.POSITIVE_INFINITY,
-    minGapMs: APART_MS,
-    onError: logFailures('notifying other nodes', log),
-  })
-  const heartbeat = poller(beat, {
+  async function askForLife(listener: VerifiedClient): Promise<void> {
+    const asked = clock.monotonic()
+    const read = [...own]
+    try {
+      // Notifications that the server queued before the heartbeat's response arrive before it.
+      const found = await withDeadline(readHeartbeat(listener, heartbeat?.snapshot, own), TRUST_MS)
+      // The response proves nothing about a newer listener.
+      if (client !== listener) return
+      heartbeat = found
+      // This heartbeat covers these transactions, so the next heartbeat does not return them.
+      for (const xid of read) own.delete(xid)
+      invalidate(found.topics)
+      aliveAt = asked
+    } catch (error) {
+      lose(listener, markFailure(error))
+      void canFail(listener.end(), 'closing of a silent listener', log)
+      throw error
+    }
+    notifier.wake()
+  }
+
+  const notifier = openNotifier(() => client, log, clock)
+  const beats = poller(beat, {
     clock,
     pollMs: HEARTBEAT_MS,
-    onError() {
-      const broken = client
-      if (!broken) return
-      lose(broken)
-      void canFail(broken.end(), 'closing a silent listener', log)
-    },
+    onError: logFailedBeats(log),
   })
   return {
     subscribe(listener) {
@@ -183,28 +209,54 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
       return () => void listeners.delete(listener)
     },
     invalidate: (topics) => hear([...topics]),
-    notify,
-    isClosed: (tenantId) => isAmong(closed, tenantId),
+    notify(topic, xid) {
+      invalidate([topic])
+      notifier.send(xid === undefined ? topic : `${topic} ${xid}`)
+    },
+    acknowledge: (xid) => void own.add(xid),
+    isInMaintenance: (id) => heartbeat !== undefined && coversTenant(heartbeat.maintenance, id),
+    server: reference.current,
+    checkServers: reference.checkServers,
+    recheck,
+    silentMs: () => clock.monotonic() - aliveAt,
     trusted: () => client !== undefined && clock.monotonic() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true
-      // A reconnect that is under way would otherwise leave its connection behind.
-      await heartbeat.stop()
-      await sender.stop()
-      await canFail(sendTopics(), 'notifying other nodes', log)
-      const last = client
+      // Waits for a reconnect in progress, which would otherwise leave its connection open.
+      await beats.stop()
+      await rechecking
+      await notifier.stop()
+      if (client) await closeClient(client)
       client = undefined
-      if (last) await canFail(last.end(), 'closing the listener', log)
     },
   }
 }
 
-/** Whom restores have closed the service for. */
-export async function readClosed(client: pg.Client | pg.Pool): Promise<ReadonlySet<number>> {
-  const { rows } = await client.query<{ tenant: string }>(FIND_CLOSED)
-  return new Set(rows.map(({ tenant }) => Number(tenant)))
+/** Splits a notification into topics and transaction ids. Nodes of older releases send several topics in one. */
+function readPayload(payload: string): [Topic[], string[]] {
+  const words = payload.split(' ')
+  const isNumber = (word: string) => /^\d+$/.test(word)
+  return [words.filter((word) => !isNumber(word)) as Topic[], words.filter(isNumber)]
 }
 
-/** Whether it is closed for a tenant, or for all; null asks for all alone. */
-export const isAmong = (closed: ReadonlySet<number>, tenantId: number | null): boolean =>
-  closed.size > 0 && (closed.has(EVERY_TENANT) || (tenantId !== null && closed.has(tenantId)))
+function callAll(
+  listeners: Iterable<(topic: Topic | null) => void>,
+  topics: Iterable<Topic | null>,
+  log: Logger,
+): void {
+  for (const topic of topics)
+    for (const listener of listeners)
+      canThrow(
+        () => listener(topic),
+        `handling of the change ${topic ?? 'notifications that were missed'}`,
+        log,
+      )
+}
+
+/** Logs failed heartbeats, except for lost connections, which are logged elsewhere. The next heartbeat retries. */
+const logFailedBeats = (log: Logger) => (error: unknown, previous: unknown) => {
+  if (error instanceof ServerRefused && !(previous instanceof ServerRefused))
+    log.warn({ err: error }, 'database server rejected')
+  else if (!isDatabaseFailure(error) && !previous)
+    log.error({ err: error }, 'database server not usable')
+}

@@ -1,7 +1,6 @@
 /**
- * What a node holds of the database, whatever the order in which reads, commits and notifications
- * happen: random ones against a model of a database and two nodes. (What sessions make of it is tested
- * with them.)
+ * Checks the cache for random orders of reads, commits and notifications, against a model of a database and two nodes.
+ * The tests of sessions cover its use for sessions.
  */
 import { describe, expect, test } from 'vitest'
 import { dice } from '../../../test/support/dice.ts'
@@ -9,7 +8,7 @@ import { hearing } from '../../../test/support/hearing.ts'
 import { type CoherentCacheOptions, coherentCache } from './coherent-cache.ts'
 import type { Topic } from './topics.ts'
 
-/** A version of a row, and the topic of the change that made it. */
+/** A version of a row, with the topic of the change that created it. */
 interface Row {
   key: number
   version: number
@@ -23,14 +22,14 @@ const KEYS = [1, 2, 3, 4, 5, 6, 7, 8]
 const DEPARTMENTS = [1, 2, 3]
 const tenantOf = (key: number) => 1 + (key % 2)
 
-/** The database: all versions of each row, and the number of the last change. */
+/** The database: all versions of each row and the number of the latest change. */
 function modelDatabase() {
   const history = new Map<number, Row[]>()
   let changes = 0
   for (const key of KEYS)
     history.set(key, [{ key, version: 0, department: null, change: 0, topic: '' }])
   const current = (key: number) => history.get(key)?.at(-1) as Row
-  /** Commits a change of these rows, which nodes are told of by the topic. */
+  /** Commits a change of these rows, with the topic that notifies the nodes of it. */
   function commit(topic: string, keys: number[], department: (row: Row) => number | null) {
     changes += 1
     for (const key of keys) {
@@ -45,7 +44,7 @@ function modelDatabase() {
 
 type Told = ReturnType<ReturnType<typeof modelDatabase>['commit']>
 
-/** A read that the test lets see the database, and then answer. */
+/** A read whose database access and response the test controls. */
 interface Load {
   tenantId: number
   key: number
@@ -73,7 +72,7 @@ function modelNode() {
       const rows = await Promise.all(keys.map((key) => load(tenantId, key)))
       return new Map(rows.flatMap((row) => (row ? [[row.key, row] as const] : [])))
     },
-    /** What it is told and has not heard yet: by its own commits, and by the others'. */
+    /** Notifications that are still under way, from the node's own commits and from other nodes. */
     ...{ own: [] as Told[], others: [] as Told[] },
     ...{ isListening: true, hasHeard: new Set<number>() },
   }
@@ -81,7 +80,7 @@ function modelNode() {
 
 type Node = ReturnType<typeof modelNode>
 
-/** Fails where a change that was heard before the question concerns the row, and is newer. */
+/** Fails if the node received a newer change of the row before the lookup. */
 function expectFresh(row: Row, versions: Row[], hasHeard: Set<number>) {
   const concerns = [`row:${row.key}`, `tenant:${tenantOf(row.key)}`, `department:${row.department}`]
   const missed = versions.filter(
@@ -93,7 +92,7 @@ function expectFresh(row: Row, versions: Row[], hasHeard: Set<number>) {
 
 const seeds = Array.from({ length: 12 }, (_, i) => 20_261_100 + i)
 
-test.each(seeds)('no value is older than the last change heard (seed %i)', async (seed) => {
+test.each(seeds)('returns no value older than the last change received (seed %i)', async (seed) => {
   const { roll, pick } = dice(seed)
   const database = modelDatabase()
   const nodes = [modelNode(), modelNode()]
@@ -159,7 +158,7 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
     node.heard.changes.invalidate([told.topic])
   }
 
-  /** A read sees the database as it is now, at the earliest when it was begun. */
+  /** Lets a read see the current state of the database, at any time after the read began. */
   function look(load: Load | undefined) {
     if (!load || load.seen) return
     const isThere = load.tenantId === tenantOf(load.key)
@@ -177,7 +176,7 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
       node.isListening = false
       node.others.length = 0
     } else if (node.heard.trusted) {
-      // It takes a moment until the loss is noticed.
+      // The node notices a lost listener only after a delay.
       node.heard.trusted = false
     } else {
       node.heard.missed()
@@ -200,11 +199,11 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
     else if (what < 85) look(node.loads[roll(Math.max(1, node.loads.length))])
     else if (what < 99) answer(node, roll(Math.max(1, node.loads.length)))
     else listenOrNot(node)
-    // What a read has brought arrives.
+    // Lets the result of a read arrive.
     for (let turn = 0; turn < 4; turn++) await undefined
   }
 
-  // Once all is heard and answered, what is held is what is there.
+  // After all notifications and responses, the cache holds the current rows.
   for (const node of nodes) {
     while (!node.isListening || !node.heard.trusted) listenOrNot(node)
     for (const told of [...node.own, ...node.others]) hear(node, told)
@@ -221,13 +220,13 @@ test.each(seeds)('no value is older than the last change heard (seed %i)', async
   expect(Math.min(count.held, count.read, count.shared)).toBeGreaterThan(10)
 })
 
-describe('beside the order of things', () => {
+describe('lookups and counts', () => {
   const row = (key: number, fields: Partial<Row> = {}): Row => ({
     ...{ key, version: 0, department: null, change: 0, topic: '' },
     ...fields,
   })
 
-  /** A cache whose loads answer at once. */
+  /** A cache whose loads complete immediately. */
   function opened(options: Partial<CoherentCacheOptions<number, Row>> = {}) {
     const heard = hearing()
     const asked: [number, ...number[]][] = []
@@ -253,7 +252,7 @@ describe('beside the order of things', () => {
     return { heard, asked, clock, cache, warm: (keys: number[]) => cache.warm(1, keys, loadMany) }
   }
 
-  test('what becomes of questions and values is counted, by tenant and for all', async () => {
+  test('counts lookups and dropped values per tenant and in total', async () => {
     const { cache, clock, heard } = opened()
     for (const key of [1, 1, 2, 3, 4]) await cache.get(1, key)
     await cache.get(2, 5)
@@ -274,7 +273,7 @@ describe('beside the order of things', () => {
     expect(cache.stats(3)).toMatchObject({ entries: 0, hits: 0, misses: 0 })
   })
 
-  test('what is to be warm is loaded at once, what is held or under way is not loaded again', async () => {
+  test('warms missing keys in one load, except keys that are cached or already loading', async () => {
     const { cache, asked, warm } = opened({ maxEntries: 10 })
     await cache.get(1, 1)
     const underWay = cache.get(1, 2)
@@ -289,7 +288,7 @@ describe('beside the order of things', () => {
     expect(cache.stats(1)).toMatchObject({ hits: 1, misses: 2, entries: 4 })
   })
 
-  test('a topic without a number drops what is held of all tenants', async () => {
+  test('drops the values of all tenants if a topic has no tenant number', async () => {
     const { cache, heard } = opened()
     await cache.get(1, 1)
     await cache.get(2, 2)
@@ -297,13 +296,13 @@ describe('beside the order of things', () => {
     expect(cache.stats(null).entries).toBe(0)
   })
 
-  test('a value that is not to be kept is answered, and loaded again', async () => {
+  test('returns a value that must not be cached, and loads it again', async () => {
     const { cache, asked } = opened({ isKept: ({ key }) => key !== 1 })
     for (const key of [1, 1, 2, 2]) expect(await cache.get(1, key)).toEqual(row(key))
     expect(asked).toHaveLength(3)
   })
 
-  test('nobody is told that something is held while it is not believed', async () => {
+  test('reports no value as cached while the cache is not trusted', async () => {
     const { cache, heard } = opened()
     await cache.get(1, 1)
     expect([1, 2, null].map((tenant) => cache.has(tenant, 1))).toEqual([true, false, true])

@@ -1,16 +1,16 @@
 /**
- * What a node holds in memory of the database, as true as what it has heard (decision 0023). What a
- * commit makes stale is dropped at once here and, by notification, on every other node; a load that a
- * change overtakes is answered to those who asked before it, and not kept; while changes may be missed
- * nothing is believed.
+ * Caches database values on a node without serving stale ones (decision 0023). A commit drops the stale values
+ * immediately on this node, and by notification on the others. If a value changes while it is loading, the callers that
+ * asked before the change still receive it, but it is not cached. While notifications may be missed, the cache is
+ * bypassed.
  */
-import { type FairLruOptions, fairLru, type Held, type Holding } from '../../lib/fair-lru.ts'
-import { flights } from '../../lib/flights.ts'
+import { type CacheUsage, type FairLruOptions, fairLru, type Held } from '../../lib/fair-lru.ts'
+import { flights } from '../../lib/shared-loads.ts'
 import type { Changes } from './changes.ts'
 import type { Scope } from './scope.ts'
 import { type ParsedTopic, parseTopic, type Topic } from './topics.ts'
 
-/** What has become of questions and of values since the node's start. */
+/** Counts of lookups and dropped values since the node started. */
 export interface CacheCounts {
   hits: number
   misses: number
@@ -19,40 +19,40 @@ export interface CacheCounts {
 }
 
 export interface CoherentCache<K, V> {
-  /** The tenant's value; undefined where there is none. A value, and no promise, where it is held. */
+  /** Returns the tenant's value, or undefined if there is none. Returns a cached value without a promise. */
   get(tenantId: number, key: K): V | Promise<V | undefined>
   /**
-   * Loads those of the tenant's keys that are not held, together and as no question of anybody's.
-   * Returns which of all there are.
+   * Loads all keys of the tenant that are not cached, in one load that counts neither as a hit nor as a miss. Returns
+   * the keys that exist, cached or loaded.
    */
   warm(tenantId: number, keys: readonly K[], load: LoadMany<K, V>): Promise<ReadonlySet<K>>
-  /** Drops what has expired, of all tenants where that is null. Returns how many. */
+  /** Drops the expired values of one tenant, or of all tenants if null. Returns the number of dropped values. */
   dropExpired(tenantId: Scope): number
-  /** Whether the tenant's value is held, or any tenant's, and believed. */
+  /** Returns whether a trusted value is cached for the tenant, or for any tenant if null. */
   has(tenantId: Scope, key: K): boolean
-  /** The value that is held, believed or not; asking counts as no question. */
+  /** Returns the cached value, trusted or not. The lookup is not counted. */
   peek(tenantId: number, key: K): V | undefined
-  /** All that is held; what comes and goes meanwhile is no trouble. */
+  /** Iterates over all cached values. Changes during the iteration are allowed. */
   all(): Iterator<Held<K, V>, void>
-  /** How it does for the tenant, or for all. */
-  stats(tenantId: Scope): Holding & CacheCounts
+  /** Returns usage and counts for one tenant, or for all tenants if null. */
+  stats(tenantId: Scope): CacheUsage & CacheCounts
 }
 
-/** Loads several values at once; those that are not there are left out. */
+/** Loads several values together. The result omits values that do not exist. */
 export type LoadMany<K, V> = (tenantId: number, keys: readonly K[]) => Promise<ReadonlyMap<K, V>>
 
 export interface CoherentCacheOptions<K, V> extends Omit<FairLruOptions<V>, 'onGone'> {
-  /** Reads what is committed. @returns undefined where there is nothing, which is not kept */
+  /** Reads the committed value. @returns undefined, which is not cached, if there is none */
   load(tenantId: number, key: K): Promise<V | undefined>
-  /** Whether a value is kept; all are by default. */
+  /** Returns whether to cache a value. By default, all values are cached. */
   isKept?(value: V): boolean
-  /** The key that a topic names by itself; undefined for topics of another kind. */
+  /** Returns the key that a topic names, or undefined for topics of another kind. */
   keyOf(topic: ParsedTopic): K | undefined
-  /** The topics that a value goes by besides its key and its tenant's. */
+  /** Returns the topics that invalidate a value, besides those of its key and its tenant. */
   labelsOf(value: V): Topic[]
-  /** The kinds of these topics. */
+  /** The kinds of the topics that `labelsOf` returns. */
   labelKinds: readonly string[]
-  /** The kinds of topics that name a tenant of which anything may have changed; all do without a number. */
+  /** The kinds of topics that invalidate all values of a tenant, or of all tenants if the topic has no number. */
   tenantKinds: readonly string[]
 }
 
@@ -63,7 +63,7 @@ export function coherentCache<K extends string | number, V>(
   const { load, isKept = () => true, keyOf, labelKinds, tenantKinds } = options
   const counts = new Map<number, CacheCounts>()
   const held = fairLru<K, V>({ ...options, onGone: count })
-  // By tenant and key: nobody joins another tenant's.
+  // The key includes the tenant, so a tenant never joins the load of another tenant.
   const loads = flights<string, V | undefined>()
 
   changes.subscribe((topic) => {
@@ -87,7 +87,7 @@ export function coherentCache<K extends string | number, V>(
       loads.voidIf((flight) => flight.startsWith(`${parsed.number}/`))
       held.dropTenant(parsed.number)
     } else if (labelKinds.includes(parsed.kind)) {
-      // Nobody knows yet what is being loaded.
+      // Discards all loads, because the labels of values that are still loading are unknown.
       loads.voidIf(() => true)
       held.dropLabelled(topic)
     }
@@ -110,7 +110,7 @@ export function coherentCache<K extends string | number, V>(
       const value = changes.trusted() ? held.get(tenantId, key) : undefined
       count(tenantId, value === undefined ? 'misses' : 'hits')
       if (value !== undefined) return value
-      // What nobody may believe is not shared either.
+      // While the cache is not trusted, callers do not share loads either.
       if (!changes.trusted()) return load(tenantId, key)
       return join(tenantId, key, () => load(tenantId, key))
     },
@@ -118,7 +118,7 @@ export function coherentCache<K extends string | number, V>(
       const cold = keys.filter((key) => !held.has(tenantId, key))
       const needed: K[] = []
       let begun: ReturnType<typeof loadMany> | undefined
-      // One load for all that nobody else is loading, once these are known.
+      // Loads the keys that no other caller is loading, after all of them have been collected.
       const one = (key: K) => async () => {
         needed.push(key)
         begun ??= Promise.resolve().then(() => loadMany(tenantId, needed))

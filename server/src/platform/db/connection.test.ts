@@ -1,12 +1,15 @@
-/** What a URL of the operator's may say of connections, and what not; and connections whose other end has gone. */
-import { Socket } from 'node:net'
+/** Options that an operator's URL may and may not set, and connections that lost their server. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, Socket } from 'node:net'
+import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { endingPool, migratedDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
 import { listenerClient, openPool, openWorkerPool, ownerClient } from './connection.ts'
 import { problemOf } from './failures.ts'
+import { closeClient } from './verified-client.ts'
 
-test('the name, limits, role and size of our connections are ours, whatever the URL asks for', async () => {
+test('ignores an application name, limits, a role and a pool size in the URL', async () => {
   const database = await migratedDatabase()
   const asked = new URLSearchParams({
     application_name: 'clinic',
@@ -18,7 +21,7 @@ test('the name, limits, role and size of our connections are ours, whatever the 
     client_encoding: 'LATIN1',
     max: '1',
     options:
-      '-c statement_timeout=1 -c lock_timeout=1 -c idle_in_transaction_session_timeout=1 -c work_mem=5MB -c tcp_keepalives_idle=7200',
+      '-c statement_timeout=1s -c lock_timeout=1 -c idle_in_transaction_session_timeout=1 -c work_mem=5MB',
   })
   const url = new URL(database.url)
   for (const [name, value] of asked) url.searchParams.set(name, value)
@@ -26,12 +29,10 @@ test('the name, limits, role and size of our connections are ours, whatever the 
   const look = `select current_setting('application_name') as name, current_setting('statement_timeout') as longest,
     current_setting('lock_timeout') as lock, current_setting('client_encoding') as encoding,
     current_setting('idle_in_transaction_session_timeout') as idle, current_setting('work_mem') as memory,
-    (select array_agg(reset_val order by name) from pg_settings where name like 'tcp\\_keepalives%') as alive,
     current_user as who`
   const pool = endingPool(openPool(address, 3))
   const workers = endingPool(openWorkerPool(address, 2))
-  const alive = ['3', '30', '10']
-  const common = { name: 'wardkeep', encoding: 'UTF8', memory: '5MB', alive }
+  const common = { name: 'wardkeep', encoding: 'UTF8', memory: '5MB' }
   const limits = { ...common, longest: '30s', lock: '10s', idle: '1min' }
   expect((await pool.query(look)).rows).toEqual([{ ...limits, who: 'wardkeep_app' }])
   expect((await workers.query(look)).rows).toEqual([{ ...limits, who: 'wardkeep_platform' }])
@@ -47,7 +48,7 @@ test('the name, limits, role and size of our connections are ours, whatever the 
   }
 })
 
-test('a connection as the owner asks by itself whether the server lives, and may be lost', async () => {
+test('sends keepalives on an owner connection, and survives losing the connection', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive')
   onTestFinished(() => keepAlive.mockRestore())
   const database = await migratedDatabase()
@@ -66,7 +67,7 @@ test('a connection as the owner asks by itself whether the server lives, and may
 test.each([
   ['requests', openPool, 33_000],
   ['jobs', openWorkerPool, 121_000],
-])('a connection of %s that has gone silent is away', async (_, open, silentMs) => {
+])('reports a silent connection of %s as an unreachable database', async (_, open, silentMs) => {
   const proxy = await proxyTo(await migratedDatabase())
   const pool = endingPool(open({ url: proxy.url }, 1))
   await pool.query('select 1')
@@ -76,4 +77,22 @@ test.each([
   const failed = pool.query('select 1').catch((error) => error)
   await vi.advanceTimersByTimeAsync(silentMs)
   expect(problemOf(await failed)?.code).toBe('database_away')
+})
+
+test('closes a connection after 5 s if its server never acknowledges the close', async () => {
+  const silent = createServer({ allowHalfOpen: true }, (socket) => void socket.resume())
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void silent.close())
+  const { port } = silent.address() as AddressInfo
+  const client = new pg.Client({ host: '127.0.0.1', port })
+  client.on('error', () => undefined)
+  client.connect().catch(() => undefined)
+  const [socket] = (await once(silent, 'connection')) as [Socket]
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const closing = closeClient(client)
+  await vi.advanceTimersByTimeAsync(5_000)
+  await closing
+  expect(client).toMatchObject({ connection: { stream: { destroyed: true } } })
+  socket.destroy()
 })

@@ -1,137 +1,142 @@
-/** How the service's connections are opened: as whom, with which types, limits and role. */
+/** Opens the service's connections with their role, types and limits. */
 import pg from 'pg'
+import { urlsOfHosts } from '../../lib/database-url.ts'
+import type { SessionSettings } from './first-message.ts'
+import { HostClient, hostsOf } from './hosts.ts'
 import { wireTypes } from './types.ts'
+import { AWAY_MS, VerifiedClient, type VerifiedClientConfig } from './verified-client.ts'
 
-/** Where the database is: a URL, or the parts of the embedded server. */
+/** The address of the database: a URL, or the parts of the embedded server's address. */
 export type DatabaseAddress =
   | { url: string }
   | { host: string; port: number; user: string; database: string; password?: string }
 
-/** The role that requests run as: sees one tenant's rows, owns nothing (decisions §2). */
+/** The role of requests: sees one tenant's rows and owns nothing (decisions §2). */
 export const APP_ROLE = 'wardkeep_app'
-/** The role of work across tenants: sees all rows, owns nothing either. */
+/** The role of work across tenants: sees all rows and owns nothing. */
 export const PLATFORM_ROLE = 'wardkeep_platform'
 
 /**
- * Parameters of a URL that the driver would put in the place of what is set here: the name by which processes know each
- * other, limits, the size of pools.
+ * Returns the options of all connections. An `options` parameter of the URL is kept, but the settings of the first
+ * message take precedence over it.
  */
-const OURS = [
-  'application_name',
-  'connectionTimeoutMillis',
-  'keepAlive',
-  'keepAliveInitialDelayMillis',
-  'types',
-  'statement_timeout',
-  'lock_timeout',
-  'idle_in_transaction_session_timeout',
-  'query_timeout',
-  'pipeline',
-  'max',
-  'min',
-  'idleTimeoutMillis',
-  'client_encoding',
-]
-
-/** A server that hears nothing of a process for a minute takes it for dead, and lets go of its locks. */
-const LIVENESS = ['tcp_keepalives_idle=30', 'tcp_keepalives_interval=10', 'tcp_keepalives_count=3']
-
-/**
- * What all connections have in common. The driver would let an `options` parameter of the URL take
- * the place of ours, and with it of the role: it is taken out of there and put before them.
- */
-function base(address: DatabaseAddress, settings: readonly string[]): pg.ClientConfig {
+function base(
+  address: DatabaseAddress,
+  settings: SessionSettings,
+  acceptsReadOnly = false,
+): VerifiedClientConfig {
   const common = {
     types: wireTypes,
     connectionTimeoutMillis: AWAY_MS,
     keepAlive: true,
-    // The system's own is two hours.
+    // The operating system's default is two hours.
     keepAliveInitialDelayMillis: 30_000,
     application_name: 'wardkeep',
+    settings,
+    acceptsReadOnly,
   }
-  const ours = [...LIVENESS, ...settings].map((setting) => `-c ${setting}`).join(' ')
-  if (!('url' in address)) return { ...address, ...common, options: ours }
-  const url = new URL(address.url)
-  const theirs = url.searchParams.get('options')
-  for (const name of ['options', ...OURS]) url.searchParams.delete(name)
-  const options = theirs ? `${theirs} ${ours}` : ours
-  return { connectionString: url.href, ...common, options }
+  if (!('url' in address)) return { ...address, ...common }
+  const [connectionString, ...others] = urlsOfHosts(address.url)
+  return {
+    connectionString,
+    ...common,
+    ...(others.length > 0 && {
+      hosts: hostsOf(address, { urls: [connectionString, ...others], acceptsReadOnly }),
+    }),
+  }
 }
 
-/** A database that does not open a connection or a transaction within this time is away. */
-export const AWAY_MS = 5_000
-
-/** Above the server's own limit of a statement: only a connection that has gone silent runs into it. */
+/** Longer than the server's statement timeout, so only a connection that has gone silent reaches this limit. */
 const SILENT_MS = 32_000
-/** Jobs send several statements as one, and each has the server's limit to itself. */
+/** Longer than SILENT_MS: jobs send several statements as one message, and the server's timeout applies to each. */
 const JOBS_SILENT_MS = 120_000
 
-/** What holds for every connection that works for requests or jobs. */
-const LIMITS = [
-  'timezone=UTC',
-  'statement_timeout=30s',
-  'lock_timeout=10s',
-  'idle_in_transaction_session_timeout=60s',
-  'jit=off',
-  // Pages lie in memory or on flash. At the default, made for turning disks, the first page of a clinic that
-  // is one of a few is read along the ids of all, past the users of those before it.
-  'random_page_cost=1.1',
-]
+/** The settings of every connection that serves requests or jobs. */
+const LIMITS: SessionSettings = {
+  // Comes first, because a limit of a role or a URL applies until this one replaces it.
+  statement_timeout: '30s',
+  lock_timeout: '10s',
+  idle_in_transaction_session_timeout: '1min',
+  timezone: 'UTC',
+  jit: 'off',
+  // Pages are in memory or on flash, not on the spinning disks that the default assumes. With the default, PostgreSQL
+  // reads a tenant's first page by scanning the index of all ids, past other tenants' users.
+  random_page_cost: '1.1',
+}
 
 /**
- * What holds where work takes as long as it takes. Said at each connection: a role, a database and a URL may have
- * limits too, made for other programs, and a migration or a backup would end by them.
+ * Settings of work without a time limit. A role, a database or a URL may set limits for other programs, which would
+ * abort a migration or a backup. Each connection therefore sets its own limits.
  */
-const UNLIMITED = ['statement_timeout=0', 'lock_timeout=0', 'idle_in_transaction_session_timeout=0']
+const UNLIMITED: SessionSettings = {
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+}
 
-/** One connection, for work that no scope has. */
-export type Connection = pg.Client
+/** A single connection, for work outside the tenant scopes. */
+export type PgConnection = pg.Client
 
 /**
- * A connection as the owner of the tables: migrations, backups and repairs only. One that is lost does not
- * end the process: what is asked of it next says so.
+ * Returns a connection as the owner of the tables, for migrations, backups and repairs only. If the connection is lost,
+ * the next query fails, but the process continues.
  */
-export function ownerClient(address: DatabaseAddress): Connection {
-  const client = new pg.Client(base(address, ['timezone=UTC', ...UNLIMITED]))
+export function ownerClient(address: DatabaseAddress): PgConnection {
+  return new VerifiedClient(base(address, { ...UNLIMITED, timezone: 'UTC' }))
+}
+
+/** Returns a read-only connection as the owner, without time limits. It also accepts a standby. */
+export function replicaClient(address: DatabaseAddress): PgConnection {
+  const settings = { ...LIMITS, ...UNLIMITED, default_transaction_read_only: 'on' }
+  return new VerifiedClient(base(address, settings, true))
+}
+
+/**
+ * Returns a dedicated connection for LISTEN, as the application role. A short lock timeout ends a NOTIFY that waits for
+ * its lock, so that heartbeats are not delayed. Commits on this connection do not wait for a standby.
+ */
+export function listenerClient(address: DatabaseAddress): VerifiedClient {
+  const settings: SessionSettings = {
+    ...UNLIMITED,
+    lock_timeout: '300ms',
+    synchronous_commit: 'off',
+    // Makes heartbeats find their few rows by index, even if the planner's statistics are missing or outdated.
+    enable_seqscan: 'off',
+    role: APP_ROLE,
+  }
+  return new VerifiedClient(base(address, settings))
+}
+
+/** Returns a plain connection. It leaves the session's settings alone and accepts any server at the address. */
+export function plainClient(address: DatabaseAddress): pg.Client {
+  const client = new HostClient({ ...base(address, {}), query_timeout: AWAY_MS })
   client.on('error', () => undefined)
   return client
 }
 
-/**
- * A connection of its own for LISTEN, as the application. A NOTIFY on it gives way where others hold
- * the lock for long: its signs of life must not wait behind one.
- */
-export function listenerClient(address: DatabaseAddress): pg.Client {
-  return new pg.Client(base(address, [`role=${APP_ROLE}`, ...UNLIMITED, 'lock_timeout=300ms']))
-}
-
-/** Closes a connection immediately. Pending queries on it fail. */
-export function hangUp(client: pg.Client | pg.PoolClient): void {
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-  connection.stream.destroy()
-}
-
-/**
- * The pool of requests. Statements are pipelined, so that opening a transaction costs no round
- * trip of its own.
- */
+/** Opens the pool for requests. Statements are pipelined, so opening a transaction costs no extra round trip. */
 export function openPool(address: DatabaseAddress, size: number): pg.Pool {
-  return new pg.Pool({
-    ...base(address, [`role=${APP_ROLE}`, ...LIMITS]),
+  return verifiedPool({
+    ...base(address, { ...LIMITS, role: APP_ROLE }),
     max: size,
-    idleTimeoutMillis: 60_000,
     pipeline: true,
     query_timeout: SILENT_MS,
-  } as pg.PoolConfig)
-}
-
-/** The small pool of background work, across tenants. Its rows keep the driver's own types. */
-export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool {
-  const { types: _, ...rest } = base(address, [`role=${PLATFORM_ROLE}`, ...LIMITS])
-  return new pg.Pool({
-    ...rest,
-    max: size,
-    idleTimeoutMillis: 60_000,
-    query_timeout: JOBS_SILENT_MS,
   })
 }
+
+/** Opens the small pool for background work across tenants. Values have the driver's default types. */
+export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool {
+  const { types: _, ...rest } = base(address, { ...LIMITS, role: PLATFORM_ROLE })
+  return verifiedPool({ ...rest, max: size, query_timeout: JOBS_SILENT_MS })
+}
+
+/**
+ * Creates a pool of verified clients. The pool passes its options on to each connection, which the driver's types do
+ * not declare.
+ */
+const verifiedPool = (options: VerifiedClientConfig & pg.PoolConfig): pg.Pool =>
+  new pg.Pool({
+    ...options,
+    Client: VerifiedClient,
+    idleTimeoutMillis: 60_000,
+  } as unknown as pg.PoolConfig)

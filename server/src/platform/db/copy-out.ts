@@ -1,27 +1,27 @@
 /**
- * COPY out of the database. The server sends each row as a message of its own: what is around the rows is
- * taken out where it lies, without an object or a piece of memory for any of them.
+ * Streams COPY output from the database. The server sends each row as its own message. The rows are extracted from each
+ * chunk in place, without allocating an object or memory per row.
  */
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
-import { letGo } from '../../lib/let-go.ts'
-import type { Connection } from './connection.ts'
+import { letGo } from '../../lib/free-memory.ts'
+import type { PgConnection } from './connection.ts'
 
 const code = (letter: string) => letter.charCodeAt(0)
 const ROWS = code('d')
-/** That rows begin, and what a server may say between them. */
+/** Types of messages that are skipped: the start of the rows, and notices between rows. */
 const PASSED_OVER: readonly number[] = ['H', 'N', 'S', 'A'].map(code)
-/** Of a message: what it is, and how long. */
+/** Message header: type and length. */
 const HEAD_BYTES = 5
-/** Chunks that wait: the socket reads on while they are at work. */
+/** The number of chunks to buffer, so that the socket keeps reading while the consumer works. */
 const AHEAD = 4
 
 /**
- * Runs `copy … to stdout`. What it yields is good until the next is asked for. A connection whose rows are
- * not asked for to their end is of no more use.
- * @throws what the database says
+ * Runs `copy … to stdout`. A yielded buffer is valid until the next one is requested. A connection whose rows are not
+ * read to the end can no longer be used.
+ * @throws the database's error
  */
-export async function* copyOut(client: Connection, text: string): AsyncGenerator<Buffer> {
+export async function* copyOut(client: PgConnection, text: string): AsyncGenerator<Buffer> {
   const copy = statement(text)
   client.query(copy)
   const rowsIn = openMessages()
@@ -34,7 +34,7 @@ export async function* copyOut(client: Connection, text: string): AsyncGenerator
   }
 }
 
-/** The statement, to whom the server speaks past the driver while rows come. */
+/** Builds a statement that receives the socket's data in place of the driver while rows arrive. */
 function statement(text: string) {
   const chunks: Buffer[] = []
   let socket: Duplex | undefined
@@ -48,7 +48,7 @@ function statement(text: string) {
     })
   function onData(chunk: Buffer) {
     chunks.push(chunk)
-    // In this mode of a stream each comes by itself: in the other it would join them, which is a copy.
+    // Flowing mode delivers each chunk separately. Paused mode would join chunks, which costs a copy.
     if (chunks.length >= AHEAD) socket?.pause()
     wake()
   }
@@ -85,7 +85,7 @@ function statement(text: string) {
       }
     },
 
-    /** Lets the driver hear again, first of all what has come last. */
+    /** Returns the socket to the driver, which first receives the remaining data. */
     async end(rest: Buffer): Promise<void> {
       socket?.off('data', onData)
       if (driver) socket?.on('data', driver)
@@ -99,7 +99,10 @@ function statement(text: string) {
   }
 }
 
-/** Takes the rows out of chunks, in whose place they come to lie, until something else comes: that is the rest. */
+/**
+ * Returns a function that compacts the rows of each chunk in place. When a message of another kind arrives, it returns
+ * that message and all later data as `rest`.
+ */
 function openMessages() {
   const head = Buffer.alloc(HEAD_BYTES)
   let known = 0

@@ -1,10 +1,15 @@
-/** A limit on how long a connection waits for an answer of the database. */
+/** Limits how long a connection waits for a response from the database. */
 
-/** Settles as the promise does. @throws Error where it does not within `ms` */
+/** Thrown if the database has not responded in time. */
+export class DatabaseTimeout extends Error {
+  override name = 'DatabaseTimeout'
+}
+
+/** Returns the result of the promise. @throws DatabaseTimeout if the promise takes longer than `ms` */
 export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), ms)
+    timer = setTimeout(() => reject(new DatabaseTimeout('no response in time')), ms)
   })
   try {
     return await Promise.race([promise, late])

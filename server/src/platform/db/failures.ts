@@ -1,6 +1,7 @@
-/** Reads what the driver throws: a constraint with a name, a lost database, a wish to try again. */
+/** Classifies the driver's errors: a violated constraint, an unreachable database, or a retryable failure. */
 import pg from 'pg'
 import { Problem, type ProblemCode } from '../../lib/problems.ts'
+import { DatabaseTimeout } from './deadline.ts'
 
 interface DriverError extends Error {
   code?: string
@@ -10,92 +11,166 @@ interface DriverError extends Error {
 const UNIQUE = '23505'
 const FOREIGN_KEY = '23503'
 const CANCELED = '57014'
-const TOO_LONG = 'This took too long; ask for less, by filters or after, or try again shortly'
+const TOO_LONG = 'The query took too long. Narrow it with filters, or try again shortly.'
 
-/** Connection classes and shutdown states of PostgreSQL's appendix A, and the sockets' own words. */
-const AWAY =
-  /^(08...|57P0[1-5]|53300|ECONN.*|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
-const AWAY_WORDS =
-  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|Connection ended|Client was closed|Query read timeout/
+/** Thrown if a server cannot be used: it is a standby, read-only, or not the server that the listener trusts. */
+export class ServerRefused extends Error {
+  override name = 'ServerRefused'
+}
 
-/** Whether the error says that the database could not be reached or went away in the middle. */
-function isDatabaseAway(error: unknown): boolean {
-  const { code, message } = error as DriverError
-  return (code !== undefined && AWAY.test(code)) || AWAY_WORDS.test(message ?? '')
+/** Thrown if the listener moved to another server during the work. Results of the old server must be discarded. */
+export class ServerMoved extends ServerRefused {
+  override name = 'ServerMoved'
+
+  constructor() {
+    super('The service switched to another database server while this one was responding.')
+  }
 }
 
 /**
- * The server answers and cannot write: its disk or memory is full, its files cannot be read or written, or it is a
- * standby. Nothing of the transaction is there.
+ * Returns the `ServerRefused` among an error and its causes, or undefined. Ignores `ServerMoved`, which refuses no
+ * server.
+ */
+export function serverRefusalOf(error: unknown): ServerRefused | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof ServerRefused && !(error instanceof ServerMoved)) return error
+  return serverRefusalOf(error.cause)
+}
+
+/** SQLSTATEs of connection failures and shutdown (PostgreSQL appendix A), and error codes of sockets. */
+const AWAY =
+  /^(08...|57P0[1-5]|53300|ECONN.*|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
+const AWAY_WORDS =
+  /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|^timeout expired$|Connection ended|Client was closed|Query read timeout/
+
+/** Returns whether the error means that the database was unreachable or disconnected. */
+function isDatabaseAway(error: unknown): boolean {
+  const { code, message } = error as DriverError
+  return (
+    error instanceof ServerRefused ||
+    error instanceof DatabaseTimeout ||
+    isForeignSession(error) ||
+    (code !== undefined && AWAY.test(code)) ||
+    AWAY_WORDS.test(message ?? '')
+  )
+}
+
+/**
+ * Errors that database connections raised. Other connections raise the same codes, so a code alone does not show where
+ * an error came from.
+ */
+const ofConnections = new WeakSet<object>()
+
+/** Marks an error as raised by a database connection. Returns the error. */
+export function markFailure<E>(error: E): E {
+  if (typeof error === 'object' && error !== null) ofConnections.add(error)
+  return error
+}
+
+/**
+ * Returns whether the error means that the database was away or could not write. Returns false for similar errors of
+ * other systems. Also checks the causes of the error.
+ */
+export function isDatabaseFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof Problem ? error.code === 'database_away' : isOwnFailure(error)) return true
+  return isDatabaseFailure(error.cause)
+}
+
+function isOwnFailure(error: Error): boolean {
+  if (!isDatabaseAway(error) && !isUnwritable(error)) return false
+  const isOfDriver = error instanceof pg.DatabaseError || AWAY_WORDS.test(error.message)
+  const isOurs = error instanceof ServerRefused || error instanceof DatabaseTimeout
+  return isOfDriver || isOurs || ofConnections.has(error)
+}
+
+/**
+ * SQLSTATEs of a server that responds but cannot write: its disk or memory is full, its files are inaccessible, or it
+ * is a standby. A transaction with such an error wrote nothing.
  */
 const UNWRITABLE = /^(53000|53100|53200|58000|58030|25006)$/
 
-/** Whether the server could not write, which passes without a change of the request. */
+/** Returns whether the server could not write. The same request may succeed later. */
 export const isUnwritable = (error: unknown): boolean =>
   UNWRITABLE.test((error as DriverError).code ?? '')
 
-/** Whether a statement failed only because one before it in its transaction had. */
+const READ_ONLY = '25006'
+
+/** Returns whether the server refused to write because it is read-only, so that nothing was written. */
+export const isReadOnly = (error: unknown): boolean => (error as DriverError).code === READ_ONLY
+
+/** SQLSTATEs of a missing or duplicate prepared statement, which mean that another client has used the same session. */
+const FOREIGN_SESSION = /^(26000|42P05)$/
+
+const isForeignSession = (error: unknown): boolean =>
+  FOREIGN_SESSION.test((error as DriverError).code ?? '')
+
+/** Returns whether the connection must be closed after the error, even if its rollback succeeds. */
+export const spoilsConnection = (error: unknown): boolean =>
+  error instanceof ServerRefused || isReadOnly(error) || isForeignSession(error)
+
+/** Returns whether a statement failed only because an earlier one in its transaction had failed. */
 export function isAborted(error: unknown): boolean {
   return (error as DriverError).code === '25P02'
 }
 
 /**
- * Whether a prepared statement no longer fits its tables, as a newer release has changed them. Its
- * connection never runs it again.
+ * Returns whether a prepared statement is outdated because a newer release changed its tables. Its connection can never
+ * run the statement again.
  */
 export function isOutdated(error: unknown): boolean {
   const { code, message } = error as DriverError
   return code === '0A000' && message.includes('cached plan must not change result type')
 }
 
-/** The work has failed, or COMMIT has answered ROLLBACK: nothing of the transaction is there. */
+/** Thrown if a transaction wrote nothing, because its work failed or COMMIT returned ROLLBACK. */
 export class RolledBack extends Error {
   constructor(options?: ErrorOptions) {
     super('the transaction was rolled back', options)
   }
 }
 
-/** Whether it is certain that nothing of a transaction is there: the server has refused it, or we never sent its commit. */
+/** Returns whether nothing of a transaction was written: the server refused it, or the commit was never sent. */
 export function isUndone(error: unknown): boolean {
   const isRefused = error instanceof pg.DatabaseError && !isDatabaseAway(error)
   return isRefused || error instanceof RolledBack || error instanceof Problem
 }
 
-/** What is thrown by work that knew something from memory which is no longer so. */
+/** Thrown by work that relied on outdated cached data. The transaction then runs again. */
 export class Outpaced extends Error {}
 
-/** Whether a row names a data key that is not there (any more): the foreign key of `seal` in 0004. */
+/**
+ * Returns whether a write used a data key that does not exist, or no longer exists (the foreign key of `seal` in 0004).
+ */
 export function isKeyGone(error: unknown): boolean {
   const { code, constraint } = error as DriverError
   return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)
 }
 
-/** Whether it was refused as a restore has closed the service: it may be done by and by. */
+/** Returns whether maintenance mode refused the work, which may be retried later. */
 export function isResting(error: unknown): error is Problem {
   return error instanceof Problem && error.code === 'restoring'
 }
 
-/** Whether the transaction lost a race, or knew something that is outdated, and may run again. */
+/** Returns whether the transaction lost a race or used outdated cached data, and may run again. */
 export function isRetryable(error: unknown): boolean {
   const { code } = error as DriverError
   const lost = code === '40P01' || code === '40001'
   return lost || error instanceof Outpaced || isOutdated(error) || isKeyGone(error)
 }
 
-/**
- * Whether a write broke a rule that the database holds: the constraint's name, or undefined.
- */
+/** Returns the name of the constraint that a write violated, or undefined. */
 function brokenConstraint(error: unknown): string | undefined {
   const { code, constraint } = error as DriverError
   return code === UNIQUE || code === FOREIGN_KEY ? (constraint ?? 'unnamed') : undefined
 }
 
-/** The constraints of a feature whose break is a conflict that the caller can understand. */
+/** Maps the constraints of a feature to the problem codes that callers receive for violations. */
 export type Conflicts = Readonly<Record<string, ProblemCode>>
 
 /**
- * The problem that a driver's error means for the caller; undefined when it is a bug of ours.
- * @param conflicts those of all features, for whoever tells the caller
+ * Converts a driver's error to a problem for the caller. Returns undefined for any other error, which is a bug.
+ * @param conflicts the conflicts of all features, if the problem is sent to the caller
  */
 export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | undefined {
   if (isResting(error)) return error
@@ -110,7 +185,10 @@ export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | 
   return undefined
 }
 
-/** Whether a failure passes by itself, and so means all that was written together; any other means one of them. */
+/**
+ * Returns whether a failure is temporary and affects the whole batch. Any other failure is caused by a single item of
+ * the batch.
+ */
 export function isPassing(error: unknown): boolean {
   const code = problemOf(error)?.code
   return code === 'database_away' || code === 'busy' || code === 'restoring'

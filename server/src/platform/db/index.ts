@@ -1,20 +1,17 @@
-/** The database's door for the features and the composition root. */
+/** The public interface of the database for the features and the composition root. */
 
+export { listWritesUpkeep } from '../lists/list-writes.ts'
+export { containsName, countRows, listMode, partOf, readPage } from '../lists/page.ts'
+export { foldsNames } from '../schema/fold-names.ts'
 export type { AgreedClock } from './agreed-clock.ts'
 export { byteaArray } from './bytea-array.ts'
-export {
-  alone,
-  CHANNEL,
-  type Changes,
-  EVERY_TENANT,
-  watchChanges,
-} from './changes.ts'
+export { alone, type Changes, watchChanges } from './changes.ts'
 export { type CoherentCache, coherentCache } from './coherent-cache.ts'
 export {
   APP_ROLE,
-  type Connection,
   type DatabaseAddress,
   ownerClient,
+  type PgConnection,
   PLATFORM_ROLE,
 } from './connection.ts'
 export { copyOut } from './copy-out.ts'
@@ -22,31 +19,46 @@ export type { Database } from './database.ts'
 export { withDeadline } from './deadline.ts'
 export {
   type Conflicts,
+  isDatabaseFailure,
   isPassing,
   isResting,
   isUnwritable,
   Outpaced,
   problemOf,
 } from './failures.ts'
-export { foldsNames } from './fold-names.ts'
-export { type Holder, openHolder } from './holder.ts'
-export { listWritesUpkeep } from './list-writes.ts'
+export { recordTopics } from './invalidations.ts'
+export { type Holder, openHolder } from './lock-connection.ts'
 export { LOCKS } from './lock-numbers.ts'
-export { lockUntilEnd, tryLockUntilEnd } from './locks.ts'
+export { limitLockWaits, limitStatements, lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'
-export { watchOthers } from './others.ts'
-export { containsName, countRows, listMode, partOf, readPage } from './page.ts'
+export { type LongReader, openLongReader } from './long-reader.ts'
+export { EVERY_TENANT } from './maintenance.ts'
+export { CHANNEL } from './notifier.ts'
+export { invalidationsUpkeep } from './old-invalidations.ts'
+export { type Outage, watchOutages } from './outage.ts'
+export { inOwnTransaction } from './own-transaction.ts'
+export { openPacer, type Pacer } from './pacer.ts'
 export { type PurgeRows, purgerOf } from './purge.ts'
-export type { RequireOpen } from './require-open.ts'
+export {
+  MAX_RECENT,
+  type RecentEntries,
+  type RecentEntry,
+  recentEntries,
+} from './recent-entries.ts'
+export { openReplica, type Replica } from './replica.ts'
+export type { RequireAvailable } from './require-available.ts'
 export {
   forCaller,
   inScope,
+  ofInstallation,
   ofScope,
   openScopes,
   type Scope,
   type Scopes,
   scopeOf,
 } from './scope.ts'
+export { watchDatabaseSilence } from './silence.ts'
 export { statement, type ValueOf } from './statements.ts'
 export { parseTopic, type Topic } from './topics.ts'
-export type { ListMode, Scoped, Sent, TenantTx } from './transaction.ts'
+export type { ListMode, Scoped, SentStatement, TenantTx } from './transaction.ts'
+export type { VerifiedClient } from './verified-client.ts'

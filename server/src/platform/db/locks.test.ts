@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
+import { readMigrations } from '../schema/migrate.ts'
 import { LOCKS } from './lock-numbers.ts'
-import { readMigrations } from './migrate.ts'
 
-test('no two locks have one number', () => {
+test('gives every lock a unique number', () => {
   const numbers = Object.values(LOCKS)
   expect(new Set(numbers).size).toBe(numbers.length)
 })
 
-test('the migrations take the locks that are theirs, by the numbers that are registered', async () => {
+test('matches the lock numbers used by the migrations', async () => {
   const migrations = await readMigrations()
   const taken = migrations.flatMap(({ sql }) =>
     [...sql.matchAll(/pg_(?:try_)?advisory\w*lock\w*\((\d+)\)/g)].map(([, number]) =>

@@ -7,12 +7,12 @@ const broken = new Error('broken')
 
 test.each([
   ['the first failure', broken, undefined, true],
-  ['a failure behind another one', broken, broken, true],
+  ['a failure after another one', broken, broken, true],
   ['the loss of the database', away, undefined, true],
-  ['the loss of the database behind another failure', away, broken, true],
-  ['another failure behind its loss', broken, away, true],
+  ['the loss of the database after another failure', away, broken, true],
+  ['another failure after its loss', broken, away, true],
   ['a database that is still away', away, away, false],
-])('of %s is told: %#', (_what, error, previous, isTold) => {
+])('logs or suppresses %s: %#', (_what, error, previous, isTold) => {
   const told: unknown[] = []
   const log = { ...silentLog, warn: (...line: unknown[]) => void told.push(line) }
   logFailures('looking', log as typeof silentLog)(error, previous)

@@ -1,14 +1,14 @@
-/** Destroys what a deleted tenant leaves in a table, a batch at a time. */
+/** Deletes the rows of a deleted tenant from a table, in batches. */
 import { sql } from 'kysely'
 import type { TenantTx } from './transaction.ts'
 
-/**
- * Destroys up to `limit` rows or so that the feature keeps of a deleted tenant. Returns whether there
- * may be more.
- */
+/** Deletes about `limit` rows that a feature stores for a deleted tenant. Returns whether more rows may be left. */
 export type PurgeRows = (tx: TenantTx, tenantId: number, limit: number) => Promise<boolean>
 
-/** For a table with an `id` and a `tenant_id`; what points to its rows has to go first, or with them. */
+/**
+ * Returns a function that purges a table with the columns `id` and `tenant_id`. Rows of other tables that reference the
+ * table must be deleted first, or cascade.
+ */
 export function purgerOf(table: string): PurgeRows {
   return async (tx, tenantId, limit) => {
     const { numAffectedRows = 0n } = await sql`

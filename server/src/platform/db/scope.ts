@@ -1,22 +1,39 @@
 /**
- * The only way to the tables: a transaction in one tenant, or one across tenants. The scope is
- * part of the transaction, so row-level security holds it even where a query forgets to.
+ * The only access to the tables: a transaction within one tenant, or across tenants. The scope is part of the
+ * transaction, so row-level security enforces it even if a query omits the condition.
  */
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Role } from '../../lib/roles.ts'
 import type { Time } from '../../lib/time.ts'
+import { OldTotal, openTotals } from '../lists/totals.ts'
 import type { Logger } from '../observe/log.ts'
 import { type AgreedClock, agreedClock } from './agreed-clock.ts'
-import { type Changes, readClosed } from './changes.ts'
-import { AWAY_MS, type DatabaseAddress, hangUp, openPool } from './connection.ts'
+import type { Changes } from './changes.ts'
+import { type DatabaseAddress, openPool } from './connection.ts'
 import { withDeadline } from './deadline.ts'
-import { isKeyGone, isOutdated, isRetryable, isUnwritable, RolledBack } from './failures.ts'
-import { openGate, type RequireOpen } from './require-open.ts'
+import {
+  isKeyGone,
+  isOutdated,
+  isReadOnly,
+  isRetryable,
+  isUnwritable,
+  markFailure,
+  RolledBack,
+  ServerMoved,
+  spoilsConnection,
+} from './failures.ts'
+import { IS_READ_ONLY } from './first-message.ts'
+import { TRUST_MS } from './heartbeat.ts'
+import { hangUp } from './hosts.ts'
+import { readMaintenance } from './maintenance.ts'
+import { type RecentEntries, recentEntries } from './recent-entries.ts'
+import { openGate, type RequireAvailable } from './require-available.ts'
+import { openServerPool, type ServerPool } from './server-pool.ts'
 import { openSharedCommits, type Rows, type SharedStatement } from './shared-commits.ts'
-import { ask, type Statement } from './statements.ts'
+import { ENDLESS, type Patience, type SilenceWatch } from './silence.ts'
+import { type Ask, ask, type Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
-import { OldTotal, openTotals } from './totals.ts'
 import {
   firstFailure,
   lastCommand,
@@ -25,92 +42,102 @@ import {
   type OpenTx,
   opening,
   type Scoped,
-  type Sent,
+  type SentStatement,
   type TenantTx,
   transactionOn,
 } from './transaction.ts'
+import { AWAY_MS, serverOf } from './verified-client.ts'
 
 /**
- * What would write is refused (503 `restoring`) while a restore has closed the service for the scope: also
- * what works by itself, which comes again.
+ * Opens transactions in a scope. Transactions that may write are refused (503 `restoring`) while the scope is in
+ * maintenance mode. Background work is refused too, and retries later.
  */
 export interface Scopes {
-  /** Runs `work` seeing the rows of one tenant. Runs again when others have outpaced it (`isRetryable`). */
+  /** Runs `work` in a transaction that sees one tenant. Retries if the transaction lost a race (`isRetryable`). */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
-  /** Runs `work` seeing the rows of all tenants: for superadmins, sign-in and upkeep. */
+  /** Runs `work` in a transaction that sees all tenants, for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /**
-   * Runs one statement in a tenant, and answers its rows once they have committed. What comes at the same time
-   * shares a commit, whatever its tenant. Has every node look for work of the topics where there is a row.
+   * Runs one statement in a tenant and returns its rows after the commit. Concurrent statements share a commit, even
+   * across tenants. If the statement returns rows, notifies all nodes of the topics.
    */
   sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
-  /** The clock of its transactions, by which `begunAt` is measured. */
+  /** The clock that measures `begunAt` of the transactions. */
   readonly clock: Time
-  /** The time that irreversible deletions go by. */
+  /** The clock for irreversible deletions. */
   readonly agreedClock: AgreedClock
-  /** Refuses what must not go on while a restore has closed the service. */
-  readonly requireOpen: RequireOpen
-  /** The same for the restore itself, which is never refused. */
-  whileClosed(): Scopes
-  /** How many transactions wait for a connection. */
+  /** Refuses work on tenants in maintenance mode. */
+  readonly requireAvailable: RequireAvailable
+  /** Returns scopes for the restore itself, which maintenance mode never refuses. They wait like `withPatience`. */
+  duringMaintenance(): Scopes
+  /** Returns scopes for background work, which waits for a silent database without a limit. */
+  withPatience(): Scopes
+  /** Returns how many transactions wait for a connection. */
   waiting(): number
-  /** Milliseconds that transactions have taken by now, all of them together. */
+  /** Returns the total duration of all transactions so far, in milliseconds. */
   spentMs(): number
-  /** False for a minute after the server could not write: its disk is full, or it is a standby. */
+  /** Returns false after the database could not write, until a write succeeds or a minute has passed. */
   canWrite(): boolean
-  /** Milliseconds of one round trip. Fails as any query does when the database is away. */
-  ping(): Promise<number>
+  /** Measures one round trip to the database. Rejects while the database is away. */
+  ping(): Promise<Ping>
   close(): Promise<void>
 }
 
+/** The result of a ping. */
+export interface Ping {
+  latencyMs: number
+  /** Whether the server is read-only, for example a standby. */
+  isReadOnly: boolean
+}
+
 const TRIES = 3
-/** A failed write keeps the health report degraded for this long: the next one may only be due by then. */
+/** A failed write degrades the health report for this long, unless a later write succeeds. */
 const UNWRITABLE_FOR_MS = 60_000
-/** A database that is silent for this long is away, for the probes that ask. */
+/** A ping fails after this long without a response. */
 const PING_MS = 3_000
 
 export interface ScopesOptions {
-  /** Connections at most. */
+  /** The maximum number of connections. */
   size: number
   changes: Changes
   log: Logger
   clock: Time
-  /** Returns milliseconds since the epoch; the database is asked by default. */
+  /** Aborts waits for a silent database. By default, waits have no time limit. */
+  silence?: Pick<SilenceWatch, 'begin'>
+  /** Records acknowledged journal entries, for checking a new server. By default, no check uses the record. */
+  recent?: RecentEntries
+  /** Returns the database's time in milliseconds since the epoch. By default, queries the database. */
   databaseNow?: () => Promise<number>
 }
 
 export function openScopes(address: DatabaseAddress, options: ScopesOptions): Scopes {
-  const { size, changes, log, clock } = options
-  const lost = (err: Error) => log.warn({ err }, 'lost a database connection')
-  const pool = openPool(address, size)
-  /** The connections that have prepared nothing before the tables last changed. */
+  const { size, changes, log, clock, recent = recentEntries() } = options
+  const caller: View = { isRefused: true, begin: options.silence?.begin ?? endless }
+  const lost = (err: Error) => log.warn({ err }, 'database connection lost')
+  const opened = openPool(address, size)
+  const pool = openServerPool(opened, { changes, log, clock, onLost: lost })
+  /** Connections opened since the tables last changed, so their prepared statements are up to date. */
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
   let spentMs = 0
   let unwritableAt: number | undefined
   const agreed = agreedClock(clock, options.databaseNow ?? (() => readNow(pool)))
-  const requireOpen = openGate(changes, () => readClosed(pool), { log, clock })
-  // What may have been missed may have been another server taking this one's place.
+  const requireAvailable = openGate(changes, () => readMaintenance(pool, TRUST_MS), { log, clock })
+  // A null topic may mean that a different server has taken over, whose totals differ.
   changes.subscribe((topic) => topic === null && totals.clear())
-  pool.on('error', lost)
-  pool.on('connect', (client) => {
-    current.add(client)
-    // While a transaction has it, the pool does not listen; its next query then says what was lost.
-    client.on('error', () => undefined)
-  })
+  opened.on('connect', (client) => current.add(client))
 
-  /** A connection whose prepared statements fit the tables; the others are closed as they come up. */
+  /** Returns a connection whose prepared statements match the tables. Closes any outdated connection it finds. */
   async function checkOut(): Promise<pg.PoolClient> {
-    for (;;) {
-      const client = await pool.connect()
-      if (current.has(client)) return client
-      client.release(true)
-    }
+    const client = await pool.connect()
+    if (current.has(client)) return client
+    client.release(true)
+    return checkOut()
   }
 
-  /** Has every connection replaced that is as old as this one, as a newer node changed the tables. */
+  /** Marks all current connections as outdated, because a node of a newer release changed the tables. */
   function replace(client: pg.PoolClient): void {
-    log.info({}, 'the tables have changed; connections are replaced')
+    log.info({}, 'table definitions changed; connections replaced')
     if (current.has(client)) current = new WeakSet()
   }
 
@@ -118,22 +145,24 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     tenantId: Opened,
     mode: Mode,
     work: (tx: OpenTx) => Promise<T>,
-    isAgain: boolean,
+    { isAgain, patience }: { isAgain: boolean; patience: Patience },
   ): Promise<T> {
-    const client = await checkOut()
+    const client = await patience.connection(checkOut)
     const begunAt = clock.monotonic()
-    const { tx, sent, commit, abandon, committed } = transactionOn(client, tenantId, {
+    const send: Ask = (query) => patience.answer(client, ask(client, query))
+    const { tx, sent, commit, abandon, committed, hasWritten } = transactionOn(send, tenantId, {
       mode,
       totals,
+      acknowledge: (entries) => recent.add(serverOf(client), entries),
       isAgain,
       begunAt,
     })
     let broken: Error | undefined
     let value: T
     try {
-      const begin = ask(client, opening(tenantId, mode))
+      const begin = send(opening(tenantId, mode))
       hangUpUnlessAnswered(client, begin)
-      // Neither the work nor the commit waits for its answer: where it fails, so do they.
+      // Neither the work nor the commit awaits BEGIN. If BEGIN fails, they fail too.
       begin.catch(() => undefined)
       const [done] = await Promise.allSettled([work(tx)])
       if (done.status === 'fulfilled') commit()
@@ -142,20 +171,24 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
       value = done.value
       if (mode !== 'write') commit().catch(lost)
       else {
-        // The commit of a failed transaction fails as well where it tells of topics, and may be heard first.
+        // The commit of a failed transaction also fails if it records topics, and that error may arrive first.
         const [committed] = await Promise.all([commit(), ...sent]).catch(async (error) => {
           throw await firstFailure(error, sent)
         })
-        // COMMIT of a failed transaction answers ROLLBACK without an error.
+        // COMMIT of a failed transaction returns ROLLBACK without an error.
         if (lastCommand(committed) !== 'COMMIT') throw new RolledBack()
       }
+      pool.requireCurrent(client)
+      if (hasWritten()) unwritableAt = undefined
     } catch (error) {
+      markFailure(error)
       abandon()
       try {
         await client.query('rollback')
       } catch {
         broken = error as Error
       }
+      if (spoilsConnection(error)) broken = error as Error
       if (isOutdated(error)) replace(client)
       if (mode === 'write' && isUnwritable(error)) unwritableAt = clock.monotonic()
       throw error
@@ -163,7 +196,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
       client.release(broken)
       spentMs += clock.monotonic() - begunAt
     }
-    // Behind the commit: nothing that fails from here on may look like a change that did not happen.
+    // Outside `try`, because an error after the commit must not look like a failed transaction.
     committed(changes, log)
     return value
   }
@@ -172,63 +205,75 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     tenantId: number | null,
     mode: Mode,
     work: (tx: TenantTx) => Promise<T>,
-    isRefused: boolean,
+    view: View,
   ): Promise<T> {
     for (let tried = 1; ; tried += 1) {
-      const opened = isRefused && mode === 'write' ? requireOpen(tenantId) : undefined
+      const opened = view.isRefused && mode === 'write' ? requireAvailable(tenantId) : undefined
       if (opened instanceof Promise) await opened
       try {
-        return await once(tenantId, mode, work, tried > 1)
+        return await once(tenantId, mode, work, { isAgain: tried > 1, patience: view.begin() })
       } catch (error) {
-        if (tried >= TRIES || !isRetryable(error)) throw error
+        const isElsewhere = tried === 1 && mayRunElsewhere(error, mode)
+        if (tried >= TRIES || !(isElsewhere || isRetryable(error))) throw error
         if (isKeyGone(error)) changes.invalidate(['keys'])
-        // Let the winner go on: at once, the two would meet in the same places again.
-        if (!(error instanceof OldTotal)) await clock.delay(tried * (20 + Math.random() * 30))
+        // Lets the transaction that won the race finish. An immediate retry would collide again.
+        if (!(isElsewhere || error instanceof OldTotal))
+          await clock.delay(tried * (20 + Math.random() * 30))
       }
     }
   }
 
-  async function alone({ tenantId, query, topics }: SharedStatement, isRefused: boolean) {
+  async function alone({ tenantId, query, topics }: SharedStatement, view: View) {
     const send = async (tx: TenantTx) => tx.sendFor<Rows[number]>(query, ...topics)
-    return (await run(tenantId, 'write', send, isRefused)).rows
+    return (await run(tenantId, 'write', send, view)).rows
   }
 
   async function together(statements: readonly SharedStatement[]): Promise<Rows[]> {
-    await Promise.all(statements.map(({ tenantId }) => requireOpen(tenantId)))
-    const sent = await once('each', 'write', async (tx) => sendEach(tx, statements), false)
+    await Promise.all(statements.map(({ tenantId }) => requireAvailable(tenantId)))
+    const send = async (tx: OpenTx) => sendEach(tx, statements)
+    const sent = await once('each', 'write', send, { isAgain: false, patience: caller.begin() })
     return Promise.all(sent.map(({ rows }) => rows))
   }
-  const share = openSharedCommits({ alone: (one) => alone(one, true), together, clock })
+  const share = openSharedCommits({ alone: (one) => alone(one, caller), together, clock })
 
-  /** Each try asks anew: what was outpaced by a restore is not to come behind it. */
-  const scopesFor = (isRefused: boolean): Scopes => ({
-    inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, isRefused),
-    acrossTenants: (work, mode = 'write') => run(null, mode, work, isRefused),
-    async sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]) {
-      const one = { tenantId, query, topics }
-      return (await (isRefused ? share(one) : alone(one, isRefused))) as R[]
-    },
+  /** Returns the scopes of a caller. Each retry checks maintenance mode, so none writes after a restore began. */
+  const scopesFor = (view: View): Scopes => ({
+    inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, view),
+    acrossTenants: (work, mode = 'write') => run(null, mode, work, view),
+    sendInTenant: <R>(tenantId: number, query: Statement, ...topics: Topic[]) =>
+      (view === caller ? share : alone)({ tenantId, query, topics }, view) as Promise<R[]>,
     clock,
     agreedClock: agreed,
-    requireOpen,
-    whileClosed: () => scopesFor(false),
-    waiting: () => pool.waitingCount,
+    requireAvailable,
+    duringMaintenance: () => scopesFor({ isRefused: false, begin: endless }),
+    withPatience: () => scopesFor({ ...view, begin: endless }),
+    waiting: pool.waiting,
     spentMs: () => spentMs,
     canWrite: () =>
       unwritableAt === undefined || clock.monotonic() - unwritableAt > UNWRITABLE_FOR_MS,
     async ping() {
       const start = clock.monotonic()
-      await pool.query({ text: 'select 1', query_timeout: PING_MS } as pg.QueryConfig)
-      return clock.monotonic() - start
+      const isReadOnly = await readIsReadOnly(pool, view.begin())
+      return { latencyMs: clock.monotonic() - start, isReadOnly }
     },
-    close: () => pool.end(),
+    close: pool.close,
   })
-  return scopesFor(true)
+  return scopesFor(caller)
 }
 
+/** How the transactions of a caller behave. */
+interface View {
+  /** Whether writes are refused in maintenance mode. */
+  isRefused: boolean
+  /** Returns the waits of a new transaction. */
+  begin: () => Patience
+}
+
+const endless = (): Patience => ENDLESS
+
 /**
- * Closes the connection where opening the transaction is not answered in time, as for a new connection. BEGIN waits
- * for no lock, so the database or the way to it is frozen.
+ * Closes the connection if opening the transaction takes longer than the limit for a new connection. BEGIN never waits
+ * for a lock, so the database or the network must be frozen.
  */
 function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): void {
   let isAnswered = false
@@ -236,12 +281,25 @@ function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): v
     isAnswered = true
   }
   begin.then(answered, answered)
-  // Checked after the next poll for input: if this process paused, the answer may have arrived already.
+  // Checks after pending input was read. If this process was suspended, the response may have arrived already.
   const check = () => setImmediate(() => isAnswered || hangUp(client))
   withDeadline(begin, AWAY_MS).catch(check)
 }
 
-async function readNow(pool: pg.Pool): Promise<number> {
+/**
+ * Returns whether a failed transaction may run again on another connection: the server wrote nothing, or the
+ * transaction only read.
+ */
+const mayRunElsewhere = (error: unknown, mode: Mode): boolean =>
+  mode === 'write' ? isReadOnly(error) : error instanceof ServerMoved
+
+async function readIsReadOnly(pool: ServerPool, patience: Patience): Promise<boolean> {
+  const query = { text: `select ${IS_READ_ONLY} as is_read_only`, query_timeout: PING_MS }
+  const { rows } = await pool.query<{ is_read_only: boolean }>(query, [], patience)
+  return rows[0]?.is_read_only === true
+}
+
+async function readNow(pool: ServerPool): Promise<number> {
   const { rows } = await pool.query<{ now: number }>({
     text: 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as now',
     query_timeout: PING_MS,
@@ -249,8 +307,11 @@ async function readNow(pool: pg.Pool): Promise<number> {
   return Number(rows[0]?.now)
 }
 
-/** Sends each in its own tenant. @throws RolledBack where one cannot be sent, and so none is */
-function sendEach(tx: OpenTx, statements: readonly SharedStatement[]): Sent<Rows[number]>[] {
+/** Sends each statement in the scope of its tenant. @throws RolledBack if one cannot be sent; then none takes effect */
+function sendEach(
+  tx: OpenTx,
+  statements: readonly SharedStatement[],
+): SentStatement<Rows[number]>[] {
   try {
     return statements.map(({ tenantId, query, topics }) => {
       tx.enter(tenantId)
@@ -262,8 +323,8 @@ function sendEach(tx: OpenTx, statements: readonly SharedStatement[]): Sent<Rows
 }
 
 /**
- * The first wall: the condition that a row belongs to the scope, and its tenant is not deleted.
- * Row-level security is the second. `where(ofScope(tx, 'users.tenant_id'))`.
+ * Returns the SQL condition that a row belongs to the scope and its tenant is not deleted. Row-level security is a
+ * second barrier. Example: `where(ofScope(tx, 'users.tenant_id'))`.
  */
 export function ofScope(tx: Scoped, column: string) {
   return tx.tenantId === null
@@ -271,12 +332,23 @@ export function ofScope(tx: Scoped, column: string) {
     : sql<boolean>`${sql.ref(column)} = ${tx.tenantId}`
 }
 
-/** One tenant by its id, or null for all. */
+/**
+ * Returns the SQL condition that a row belongs to the transaction's tenant. In a transaction across tenants, the
+ * condition matches rows without a tenant and rows of `tenantId`. A null `tenantId` stands for every tenant that is not
+ * deleted.
+ */
+export function ofInstallation(tx: Scoped, column: string, tenantId: number | null) {
+  if (tx.tenantId !== null) return ofScope(tx, column)
+  const of = tenantId === null ? ofScope(tx, column) : ofScope({ ...tx, tenantId }, column)
+  return sql<boolean>`(${sql.ref(column)} is null or ${of})`
+}
+
+/** A tenant's id, or null for all tenants. */
 export type Scope = number | null
 
 /**
- * The scope of a caller: all tenants for a superadmin, unless they name one; their own for anyone
- * else, who cannot name another (`requireOwnTenant`).
+ * Returns the scope of a caller. A superadmin gets all tenants unless they name one. Other callers get their own tenant
+ * and cannot name another (`requireOwnTenant`).
  */
 export function scopeOf(caller: { role: Role; tenant_id: number }, named?: number): Scope {
   return caller.role === 'superadmin' ? (named ?? null) : caller.tenant_id
@@ -291,7 +363,7 @@ export function inScope<T>(
   return scope === null ? db.acrossTenants(work, mode) : db.inTenant(scope, work, mode)
 }
 
-/** Runs `work` in the caller's scope. */
+/** Runs `work` in the scope of a signed-in caller (`scopeOf`). */
 export function forCaller<T>(
   db: Scopes,
   caller: { role: Role; tenant_id: number },

@@ -1,4 +1,4 @@
-/** Statements that share a commit: each is seen, refused and held up by itself. */
+/** Statements that share a commit: each has its own visibility, errors and lock waits. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ beforeAll(async () => {
     changes: {
       ...unheard,
       notify: (topic) => void announced.push(topic),
-      isClosed: (tenantId) => tenantId === CLOSED,
+      isInMaintenance: (tenantId) => tenantId === CLOSED,
     },
   })
   atTheEnd(() => db.close())
@@ -41,7 +41,7 @@ beforeEach(async () => {
     values (1, ${NORTH}, 'one'), (2, ${NORTH}, 'two'), (3, ${SOUTH}, 'three')`)
 })
 
-/** Sends it to a tenant; those of one moment go together. */
+/** Sends a statement in a tenant. Concurrent statements share a commit. */
 const send = <R>(tenantId: number, query: RawBuilder<unknown>) =>
   db.sendInTenant<R>(tenantId, statement(() => query)({}), 'journal')
 const seen = sql`select array_agg(id::int order by id) as ids, pg_current_xact_id()::text as commit from departments`
@@ -50,14 +50,14 @@ const namesOf = async () =>
 const rename = (id: number, name: string) =>
   sql`update departments set name = ${name} where id = ${id} returning id`
 
-test('each sees its own tenant alone, although they share a transaction', async () => {
+test('limits each statement to its own tenant within a shared transaction', async () => {
   const tenants = [NORTH, SOUTH, NORTH, 999, SOUTH]
   const rows = await Promise.all(
     tenants.map((tenant) => send<{ ids: number[] | null; commit: string }>(tenant, seen)),
   )
   expect(rows.map(([row]) => row?.ids)).toEqual([[1, 2], [3], [1, 2], null, [3]])
   expect(new Set(rows.map(([row]) => row?.commit)).size).toBe(1)
-  // Nothing of it is left on the connection.
+  // Afterwards, the connection sees no tenant's rows.
   const left = sql<{
     left: string | null
   }>`select current_setting('wardkeep.tenant_id', true) as left`
@@ -65,7 +65,7 @@ test('each sees its own tenant alone, although they share a transaction', async 
   expect(none[0]?.left ?? '').toBe('')
 })
 
-test("another tenant's rows can be neither changed nor made", async () => {
+test("prevents changing or creating another tenant's rows", async () => {
   expect(
     await Promise.all([
       send(NORTH, rename(2, 'new')),
@@ -81,17 +81,17 @@ test("another tenant's rows can be neither changed nor made", async () => {
   expect(await namesOf()).toEqual(['one', 'newer', 'three'])
 })
 
-test('what is answered has committed, and what the work is for is told then', async () => {
+test('returns after the commit, and then notifies the workers', async () => {
   await Promise.all([send(NORTH, rename(1, 'uno')), send(SOUTH, rename(3, 'tres'))])
   expect(await namesOf()).toEqual(['uno', 'two', 'tres'])
-  // Of one transaction once.
+  // The shared transaction notifies once per topic.
   expect(announced).toEqual(['journal'])
   announced.length = 0
   await send(NORTH, rename(99, 'nobody'))
   expect(announced).toEqual([])
 })
 
-test('one that fails does so alone, and the others happen once', async () => {
+test('fails only the faulty statement and runs the others once', async () => {
   const more = (id: number) =>
     sql`update departments set name = name || '+' where id = ${id} returning name`
   const outcomes = await Promise.allSettled([
@@ -104,8 +104,8 @@ test('one that fails does so alone, and the others happen once', async () => {
   expect(await namesOf()).toEqual(['one+', 'two', 'three+'])
 })
 
-// Behind it, they would wait until its 10 s for a lock are over, and it is refused.
-test('one that waits for a lock holds up no other', async () => {
+// Otherwise, the other statements would wait for the lock timeout of 10 s.
+test('does not delay the other statements if one waits for a lock', async () => {
   const holder = await endingPool(openPool(database.address, 1)).connect()
   atTheEnd(() => holder.release())
   await holder.query(`begin; set local wardkeep.tenant_id = '${NORTH}'`)
@@ -113,7 +113,7 @@ test('one that waits for a lock holds up no other', async () => {
   const waiting = send(NORTH, rename(1, 'later'))
   const others = [send(NORTH, rename(2, 'zwei')), send(SOUTH, rename(3, 'drei'))]
   await Promise.all(others)
-  // Also those that come while it waits still.
+  // Statements sent during the wait are not delayed either.
   await Promise.all([send(NORTH, rename(2, 'deux')), send(SOUTH, rename(3, 'trois'))])
   expect(await namesOf()).toEqual(['one', 'deux', 'trois'])
   await holder.query('commit')
@@ -121,19 +121,19 @@ test('one that waits for a lock holds up no other', async () => {
   expect(await namesOf()).toEqual(['later', 'deux', 'trois'])
 })
 
-test('one that cannot be sent is alone in that', async () => {
+test('fails only the statement that cannot be sent', async () => {
   const [unsent, sent] = await Promise.allSettled([
     send(NORTH + 0.5, rename(1, 'unsent')),
     send(NORTH, rename(2, 'sent')),
   ])
   expect(unsent).toMatchObject({
     status: 'rejected',
-    reason: { message: 'a tenant id is an integer' },
+    reason: { message: 'a tenant id must be an integer' },
   })
   expect(sent).toEqual({ status: 'fulfilled', value: [{ id: 2 }] })
 })
 
-test('one whose tenant is being restored is refused alone', async () => {
+test('refuses only the statement of a tenant in maintenance mode', async () => {
   const outcomes = await Promise.allSettled([
     send(CLOSED, rename(1, 'closed')),
     send(NORTH, rename(2, 'open')),
@@ -144,7 +144,7 @@ test('one whose tenant is being restored is refused alone', async () => {
   ])
 })
 
-test('a connection that is lost in the middle fails them all, and none runs again', async () => {
+test('fails all statements without a retry if the connection is lost midway', async () => {
   const asking = Promise.allSettled([
     send(NORTH, rename(1, 'lost')),
     send(NORTH, sql`select pg_sleep(20)`),
@@ -162,7 +162,7 @@ test('a connection that is lost in the middle fails them all, and none runs agai
   expect(await send(SOUTH, rename(3, 'again'))).toEqual([{ id: 3 }])
 })
 
-test('hundreds at once are each answered with their own', async () => {
+test('returns the right rows to each of hundreds of concurrent statements', async () => {
   const numbers = Array.from({ length: 300 }, (_, at) => at)
   const answers = await Promise.all(
     numbers.map((at) =>

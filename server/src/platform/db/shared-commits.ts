@@ -1,7 +1,7 @@
 /**
- * Group commit of statements that are each a transaction of their own: those that come while one is under way
- * share the next one's beginning, its commit and its messages. Each runs in the scope of its own tenant, so
- * that row-level security holds it as it would alone (decision 0031).
+ * Groups single-statement transactions into shared commits. Statements that arrive while a transaction is running share
+ * the BEGIN, COMMIT and round trips of the next transaction. Each statement runs in the scope of its own tenant, so
+ * row-level security applies as usual (decision 0031).
  */
 import { batcher } from '../../lib/batcher.ts'
 import type { Time } from '../../lib/time.ts'
@@ -10,12 +10,12 @@ import { isUndone } from './failures.ts'
 import type { Statement } from './statements.ts'
 import type { Topic } from './topics.ts'
 
-/** Statements of one transaction at the most: locks are held until the last of them has run. */
+/** The maximum number of statements per transaction. Locks are held until the last statement has run. */
 const MAX_TOGETHER = 32
-/** While one transaction takes longer, what has come meanwhile does not wait for its end. */
+/** After this time, waiting statements start a transaction without waiting for the running one to end. */
 const PATIENCE_MS = 20
 
-/** A statement with where it runs, and who is to look for what it leaves. */
+/** A statement, its tenant, and the topics to notify if the statement returns rows. */
 export interface SharedStatement {
   tenantId: number
   query: Statement
@@ -26,15 +26,15 @@ export type Rows = Record<string, unknown>[]
 
 export interface SharedCommitDeps {
   clock: Time
-  /** Runs one by itself, as any transaction of a tenant. */
+  /** Runs one statement in a transaction of its own. */
   alone(statement: SharedStatement): Promise<Rows>
-  /** Runs them in one transaction that waits for no lock for long, and answers the rows of each once it has committed. */
+  /** Runs the statements in one transaction with a short lock timeout. Returns their rows after the commit. */
   together(statements: readonly SharedStatement[]): Promise<Rows[]>
 }
 
 type Waiting = SharedStatement & PromiseWithResolvers<Rows>
 
-/** Returns what runs a statement, and answers its rows once they have committed. */
+/** Returns a function that runs a statement and returns its rows after the commit. */
 export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) {
   const eachAlone = (waiting: readonly Waiting[]) =>
     Promise.all(waiting.map((one) => alone(one).then(one.resolve, one.reject)))
@@ -45,9 +45,9 @@ export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) 
       const rows = await together(waiting)
       waiting.forEach((one, at) => void one.resolve(rows[at] as Rows))
     } catch (error) {
-      // What one of them waits for, or is refused for, is no business of the others.
+      // Nothing was written. An error or lock wait of one statement must not affect the others.
       if (isUndone(error)) await eachAlone(waiting)
-      // It may have committed: whoever asked decides whether to ask again.
+      // The transaction may have committed, so the caller decides whether to retry.
       else for (const { reject } of waiting) reject(error)
     }
   }

@@ -20,13 +20,13 @@ import pg from 'pg'
 import type { Database } from './database.ts'
 
 /**
- * Names are kept per connection by the server, so their number is bounded: by the texts of the code,
- * as lists with filters, which alone come in any combination, have none.
+ * The maximum number of named prepared statements, which the server stores per connection. Only statements with a fixed
+ * text have names. Lists with filters have none, because filters occur in any combination.
  */
 const MAX_NAMES = 500
 const names = new Map<string, string>()
 
-/** The name under which a statement is prepared; undefined once the bound is reached. */
+/** Returns the name of a statement. Returns undefined for a new statement after the limit is reached. */
 function nameOf(sql: string): string | undefined {
   const known = names.get(sql)
   if (known || names.size >= MAX_NAMES) return known
@@ -35,15 +35,14 @@ function nameOf(sql: string): string | undefined {
   return name
 }
 
-/** As the driver writes a value; what it has written stays as it is. Its types leave it out. */
+/** Encodes a value as the driver does. Returns encoded values unchanged. The driver's types omit this function. */
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } })
   .utils
 
 /**
- * A query under the name it is prepared by. The scope is part of it, as plans depend on the role; null
- * for queries that are not to be prepared.
- * @throws where a value cannot be written; the driver itself would find that out later, leave the
- *   statement out and go on
+ * Returns a query with the name of its prepared statement. The name includes the scope, because plans depend on the
+ * role. If the scope is null, the query is not prepared.
+ * @throws if a value cannot be encoded. The driver would notice only when sending, drop the statement and continue
  */
 export function prepared(
   scope: string | null,
@@ -55,24 +54,27 @@ export function prepared(
 }
 
 /**
- * Sends a statement on the connection. What is sent in the same turn leaves in one piece: each write
- * costs a system call, and wakes the server's process.
+ * Sends a statement on the connection. Statements sent in the same turn of the event loop share a packet, because each
+ * write costs a system call and wakes the server's process.
  */
 export function ask(
-  client: pg.PoolClient,
+  client: pg.Client | pg.PoolClient,
   query: string | pg.QueryConfig,
 ): Promise<pg.QueryResult> {
   const { stream } = (client as unknown as { connection: { stream: Writable } }).connection
   stream.cork()
-  // Behind all promises that are settled by now: what they send is part of it.
+  // Waits for the callbacks of settled promises, so that the packet includes their statements.
   process.nextTick(() => stream.uncork())
   return client.query(query as pg.QueryConfig)
 }
 
-/** Sends a statement, and answers it. */
-export type Send = (statement: Statement) => Promise<pg.QueryResult>
+/** Sends a query on one connection, as `ask` does. */
+export type Ask = (query: string | pg.QueryConfig) => Promise<pg.QueryResult>
 
-function connectionOn(send: Send): DatabaseConnection {
+/** Sends a statement and returns its result. */
+export type SendStatement = (statement: Statement) => Promise<pg.QueryResult>
+
+function connectionOn(send: SendStatement): DatabaseConnection {
   return {
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       const result = await send(query)
@@ -98,8 +100,8 @@ const shared = {
 const compiler = dialect.createQueryCompiler()
 const adapter = dialect.createAdapter()
 
-/** A query builder whose queries are sent by `send`, inside the transaction that is open there. */
-export function queriesOn(send: Send): Transaction<Database> {
+/** Returns a query builder that sends its queries with `send`, inside the open transaction. */
+export function queriesOn(send: SendStatement): Transaction<Database> {
   const provider = new SingleConnectionProvider(connectionOn(send))
   return new Transaction<Database>({
     ...shared,
@@ -109,11 +111,11 @@ export function queriesOn(send: Send): Transaction<Database> {
 
 /** A statement with its values, ready to be sent. */
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'> & {
-  /** Milliseconds until a connection that says nothing counts as lost, of what may take longer than most. */
+  /** Milliseconds until a silent connection counts as lost, for statements that may take longer than usual. */
   waitMs?: number
 }
 
-/** A place in a statement that each run fills with a value of its own. */
+/** A placeholder in a statement. Each run replaces the placeholder with its own value. */
 class Slot {
   readonly name: string
   constructor(name: string) {
@@ -123,13 +125,13 @@ class Slot {
 
 const builder = new Kysely<Database>({ dialect })
 
-/** Names the places of a statement: what `statement` gives to what builds one, or a part of one. */
+/** Returns the placeholder for a named value, for code that builds a statement or a part of a statement. */
 export type ValueOf<V extends object> = <K extends keyof V & string>(name: K) => RawBuilder<V[K]>
 
 /**
- * A statement whose text is built once: what is run for most requests takes longer to build than to
- * send. `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
- * @param build has `value(name)` wherever each run has a value of its own, and `db` to build with
+ * Compiles a statement once. Returns a function that fills in the values of a run. Building a typical statement takes
+ * longer than sending it. Example: `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
+ * @param build uses `value(name)` for each value that varies per run, and builds with `db`
  */
 export function statement<V extends object>(
   build: (value: ValueOf<V>, db: Kysely<Database>) => { compile(db: Kysely<Database>): Statement },

@@ -1,15 +1,14 @@
-/** What nodes notify each other of: `user:5` for one of a kind, `keys` for a kind as a whole. */
+/** Topics of notifications between nodes. `user:5` stands for one user, `keys` for all keys. */
 
-/**
- * The kinds, each with its spelling. Each feature adds its own by declaration merging, beside its
- * tables.
- */
+/** The kinds of topics and their spelling. Each feature adds its kinds by declaration merging, next to its tables. */
 export interface Topics {
-  /** New entries. */
+  /** New journal entries. */
   journal: 'journal'
-  /** Keys have come or gone, of whichever kind. */
+  /** Keys of any kind were added or removed. */
   keys: 'keys'
-  /** A restore has put other rows in the place of many: nothing that is cached holds. */
+  /** Invalidations were deleted before the node read them, so all its cached values may be stale. */
+  unread: 'unread'
+  /** A restore replaced many rows, so all cached values are stale. */
   restored: 'restored'
 }
 
@@ -17,13 +16,13 @@ export type Topic = Topics[keyof Topics]
 
 export interface ParsedTopic {
   kind: string
-  /** Which one; undefined for a kind as a whole. */
+  /** The id, such as `5` in `user:5`; undefined if the topic names a whole kind. */
   id: string | undefined
-  /** The id of a kind that counts in numbers. */
+  /** The id as a number, for kinds with numeric ids. */
   number: number | undefined
 }
 
-/** Takes apart what a node was notified of, which may be a newer release's. */
+/** Parses a topic. Accepts unknown kinds, because a node of a newer release may have sent the topic. */
 export function parseTopic(topic: string): ParsedTopic {
   const colon = topic.indexOf(':')
   if (colon < 0) return { kind: topic, id: undefined, number: undefined }

@@ -1,4 +1,4 @@
-/** How PostgreSQL's values become JavaScript's, decided once, at the driver. */
+/** Configures how the driver converts PostgreSQL's values to JavaScript. */
 import pg from 'pg'
 
 const INT8 = 20
@@ -6,7 +6,7 @@ const NUMERIC = 1700
 const TIMESTAMP = 1114
 const TIMESTAMPTZ = 1184
 
-/** `2026-11-21 05:00:00.12+00` (session time zone UTC) as `2026-11-21T05:00:00.120Z`. */
+/** Converts `2026-11-21 05:00:00.12+00` (session time zone UTC) to `2026-11-21T05:00:00.120Z`. */
 function isoTimestamp(text: string): string {
   const day = text.slice(0, 10)
   const time = text.slice(11, 19)
@@ -22,7 +22,7 @@ const parsers = new Map<number, (text: string) => unknown>([
   [TIMESTAMPTZ, isoTimestamp],
 ])
 
-/** Counts and ids as numbers, timestamps as the ISO text that goes over the wire. */
+/** Parses counts and ids as numbers, and timestamps as the ISO text used in the API. */
 export const wireTypes: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: string) {
     return parsers.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')

@@ -1,14 +1,14 @@
 /**
- * The hold on what goes out by itself. A database that was restored into an empty one may be a copy of one
- * that lives: mails, webhooks and messages wait until its operator says that they may go, and what destroys
- * for good by itself waits along. Neither is begun before, so that no message pays for the question.
+ * Pauses outgoing mails, webhooks and messages on a restored copy until an operator releases them. A backup restored
+ * into an empty database may be a copy of a service that is still running. Scheduled permanent deletion is paused too.
+ * Paused work is not started at all, so sending does not check each message.
  */
 import { MINUTE } from '../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
+import type { Upkeep } from '../lifecycle/upkeep.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Upkeep } from '../upkeep.ts'
 import * as store from './hold.store.ts'
 
 declare module '../db/topics.ts' {
@@ -18,17 +18,19 @@ declare module '../db/topics.ts' {
 }
 
 export interface OutboundHold {
-  /** Since when nothing goes out, ISO 8601; null where it does. */
+  /** Returns when outgoing messages were paused (ISO 8601), or null if they are not paused. */
   since(): string | null
-  /** Runs `begin` at once, or with the release. */
+  /** Runs `begin` immediately, or after the release if outgoing messages are paused. */
   whenReleased(begin: () => void): void
-  /** Has the release do this too, in its transaction. Every process calls it, as any may release. */
+  /**
+   * Adds work to the transaction of the release. Call this in every process, because any process may run the release.
+   */
   onRelease(work: (tx: TenantTx) => Promise<void>): void
-  /** Lets everything go, on every node. Returns whether it was held. */
+  /** Ends the pause on every node. Returns false if outgoing messages were not paused. */
   release(): Promise<boolean>
-  /** Looks for a release that was not heard of, as long as it is held. */
+  /** Checks at intervals whether the pause has ended, in case the notification was missed. */
   readonly upkeep: Upkeep
-  /** Begins nothing more. */
+  /** Drops all waiting work and ends the subscription. */
   stop(): void
 }
 
@@ -40,7 +42,7 @@ export async function openOutboundHold(
   const waiting = new Set<() => void>()
   const releasing: ((tx: TenantTx) => Promise<void>)[] = []
   let since = await db.acrossTenants(store.findHeldSince, 'read')
-  const what = 'asking whether mails, webhooks and messages may go'
+  const what = 'check for the release of outgoing messages'
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === 'outbound' || topic === null) void canFail(look(), what, log)
   })
@@ -48,7 +50,7 @@ export async function openOutboundHold(
   async function look(): Promise<void> {
     if (since === null) return
     const found = await db.acrossTenants(store.findHeldSince, 'read')
-    // Released is for good: an answer from before tells nothing.
+    // A release is final, so a query that began before it must not undo it.
     if (since === null) return
     since = found
     if (since !== null) return
@@ -67,7 +69,7 @@ export async function openOutboundHold(
     release: () =>
       db.acrossTenants(async (tx) => {
         tx.invalidate('outbound')
-        const since = await store.release(tx)
+        const since = await store.releaseHold(tx)
         if (since === null) return false
         for (const work of releasing) await work(tx)
         await append(tx, SYSTEM, {

@@ -1,2 +1,2 @@
-/** Whether what goes out by itself waits. */
+/** Pauses outgoing messages on a restored copy. */
 export { type OutboundHold, openOutboundHold } from './hold.ts'

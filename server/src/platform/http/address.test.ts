@@ -1,4 +1,4 @@
-/** One caller is one address, however a proxy spells it. */
+/** Addresses of callers, normalized so that every notation of an address is equal. */
 import { expect, test } from 'vitest'
 import { networkOf } from '../../lib/network.ts'
 import { writtenAddress } from './address.ts'
@@ -21,11 +21,11 @@ test.each([
   ['203.0.113.300:443', undefined],
   ['[]:443', undefined],
   ['[2001:db8::1', undefined],
-])('"%s" is the address %s', (text, address) => {
+])('reads "%s" as the address %s', (text, address) => {
   expect(writtenAddress(text)).toBe(address)
 })
 
-test('two ports of one address are one network', () => {
+test('counts two ports of one address as the same network', () => {
   const networks = ['203.0.113.7:51344', '203.0.113.7:51345', '::ffff:203.0.113.7', '203.0.113.7']
     .map(writtenAddress)
     .map((address) => networkOf(address ?? ''))

@@ -1,20 +1,22 @@
-/** Which address a request comes from: in one spelling, so that one caller is one network everywhere. */
+/** Normalizes the address of a request, so that every notation of an address counts as the same network. */
 import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { unmapped } from '../net/index.ts'
 
-/** Some proxies write the port of the connection behind the address: `203.0.113.7:51344`, `[2001:db8::1]:443`. */
+/** Matches addresses to which a proxy appended the connection's port: `203.0.113.7:51344`, `[2001:db8::1]:443`. */
 const BRACKETS_OR_PORT = /^(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)$/
 
-/** The address that is written, without a port and plain where it is IPv4; undefined where there is none. */
+/**
+ * Returns the address without a port, and IPv4-mapped IPv6 as IPv4. Returns undefined if the text has no valid address.
+ */
 export function writtenAddress(text = ''): string | undefined {
   const address = isIP(text) ? text : text.replace(BRACKETS_OR_PORT, '$1$2')
   return isIP(address) ? unmapped(address) : undefined
 }
 
 /**
- * The address that the outermost trusted proxy saw; where it wrote none, that of the connection. Empty where
- * the connection was gone before anybody asked.
+ * Returns the address that the outermost trusted proxy reported, or the address of the connection if the proxy reported
+ * no valid one. Returns an empty string if the connection was already closed.
  */
 export function addressOf({ ip, socket }: FastifyRequest): string {
   return writtenAddress(ip) ?? unmapped(socket.remoteAddress ?? '')

@@ -1,4 +1,4 @@
-/** What bodies are taken: JSON in UTF-8 up to a limit, by operations that take one. */
+/** Tests which request bodies are accepted: JSON in UTF-8 up to a size limit. */
 import fastify from 'fastify'
 import { afterAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
@@ -23,7 +23,7 @@ async function send(
   return { status: answer.statusCode, body: answer.json() }
 }
 
-/** A body that is refused as no JSON, with one fault. */
+/** The 422 response to a body that is not valid JSON. */
 const notJson = {
   status: 422,
   body: {
@@ -37,9 +37,9 @@ const notJson = {
   },
 }
 
-describe('a body', () => {
+describe('request bodies', () => {
   test.each(['{"a": 1}', '[]', '"text"', '0', 'null', 'false', ' {"a": "Zoë 👩‍⚕️"} '])(
-    '%s is read',
+    'accepts %s',
     async (text) => {
       expect(await send(text)).toEqual({ status: 200, body: { body: JSON.parse(text) } })
     },
@@ -50,7 +50,7 @@ describe('a body', () => {
     'Application/JSON',
     'application/problem+json',
     'application/merge-patch+json;x=y',
-  ])('of the type %s is read', async (type) => {
+  ])('accepts a body of the type %s', async (type) => {
     expect(await send('{"a": 1}', type)).toEqual({ status: 200, body: { body: { a: 1 } } })
   })
 
@@ -60,48 +60,51 @@ describe('a body', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data',
     '',
-  ])('of the type "%s" is refused', async (type) => {
+  ])('rejects a body of the type "%s"', async (type) => {
     expect(await send('{"a": 1}', type)).toEqual(notJson)
   })
 
   test.each(['{', '{"a": }', "{'a': 1}", '{"a": 1,}', 'NaN', '{"a": 1} x', '\u0000', '\ufeff{'])(
-    'of %j is refused',
+    'rejects the body %j',
     async (text) => {
       expect(await send(text)).toEqual(notJson)
     },
   )
 
-  test('that is not UTF-8 is refused', async () => {
+  test('rejects a body that is not UTF-8', async () => {
     expect(await send(Buffer.from('{"a": "\xe9"}', 'latin1'))).toEqual(notJson)
     expect(await send(Buffer.from('{"a": 1}', 'utf16le'))).toEqual(notJson)
   })
 
-  test('does not reach into a prototype', async () => {
+  test('never changes a prototype while parsing a body', async () => {
     const sent =
       '{"a": 1, "__proto__": {"role": "superadmin"}, "constructor": {"prototype": {"x": 1}}}'
     expect(await send(sent)).toEqual({ status: 200, body: { body: { a: 1 } } })
     expect(({} as { role?: string }).role).toBeUndefined()
   })
 
-  test('that is refused is not repeated in the answer', async () => {
+  test('does not repeat a rejected body in the response', async () => {
     const { body } = await send('{"password": "hunter2" oops')
     expect(JSON.stringify(body)).not.toContain('hunter2')
   })
 
-  test('up to the limit is read, and one byte more is 413', async () => {
+  test('reads a body up to the size limit and rejects a larger one with 413', async () => {
     const most = `"${'x'.repeat(BODY_LIMIT - 2)}"`
     expect((await send(most)).status).toBe(200)
     expect(await send(`${most} `)).toEqual({
       status: 413,
-      body: { code: 'body_too_large', detail: 'The body is larger than 2 KiB; send less' },
+      body: {
+        code: 'body_too_large',
+        detail: 'The request body is larger than 2 KiB. Send a smaller one.',
+      },
     })
   })
 
-  test('that is empty is none', async () => {
+  test('treats an empty body as missing', async () => {
     expect(await send('')).toEqual({ status: 200, body: {} })
   })
 })
 
-test('an operation that takes no body does not look at one', async () => {
+test('does not read the body of an operation that accepts none', async () => {
   expect(await send('{not json', 'text/plain', '/ignores')).toEqual({ status: 200, body: {} })
 })

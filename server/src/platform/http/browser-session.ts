@@ -1,26 +1,26 @@
 /**
- * The cookie that keeps a session of the console in a browser. Only operations that declare `browserSession` see it, and
- * they refuse requests that another site made the browser send.
+ * The cookie that stores a console session in a browser. Only operations that declare `browserSession` receive the
+ * cookie. They reject requests that pages of other sites triggered.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 
-/** With this prefix a browser keeps the cookie for this host alone, with Secure and Path=/ (RFC 6265bis §4.1.3.2). */
+/** The `__Host-` prefix restricts the cookie to this host and requires Secure and Path=/ (RFC 6265bis §4.1.3.2). */
 const NAME = '__Host-wardkeep'
-/** Without Max-Age the cookie goes when the browser is closed. */
+/** No Max-Age: the browser deletes the cookie when the browser is closed. */
 const ATTRIBUTES = 'Secure; HttpOnly; SameSite=Strict; Path=/'
 
-/** The cookie of one request. */
+/** The session cookie of one request. */
 export interface BrowserSession {
-  /** The refresh token that the browser sent; undefined without a cookie. */
+  /** The refresh token that the browser sent, or undefined if it sent no session cookie. */
   readonly token: string | undefined
-  /** Has the browser keep this refresh token. */
+  /** Stores this refresh token in the browser. */
   keep(token: string): void
-  /** Has the browser forget its refresh token. */
+  /** Deletes the refresh token from the browser. */
   clear(): void
 }
 
-/** Returns the cookie of a request, which `reply` may change. */
+/** Returns the session cookie of a request. The methods of the result set cookie headers on `reply`. */
 export function browserSession(request: FastifyRequest, reply: FastifyReply): BrowserSession {
   return {
     token: cookieOf(request.headers.cookie ?? ''),
@@ -36,9 +36,9 @@ function cookieOf(header: string): string | undefined {
 }
 
 /**
- * Requires that a page of this service sent the request. `Sec-Fetch-Site` says so in current browsers; where it is
- * missing, `Origin` has to be the public address or a tenant's host below it.
- * @throws Problem 403
+ * Requires that a page of this service sent the request. Current browsers state this in `Sec-Fetch-Site`. Without this
+ * header, `Origin` must be the public address or a subdomain of it.
+ * @throws Problem 403 for a request from another site
  */
 export function requireSameOrigin({ headers }: FastifyRequest, publicUrl: URL): void {
   const site = headers['sec-fetch-site']

@@ -1,4 +1,4 @@
-/** The bounds on one connection of a server. */
+/** Tests the limits of one server connection. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server with bounded connections, and a connection to it. */
+/** Opens a server with limited connections, and connects to it. */
 async function open(handle: Handle): Promise<{ server: Server; socket: Socket }> {
   const server = createServer(handle)
   boundConnections(server, UNREAD_MS)
@@ -26,7 +26,7 @@ async function open(handle: Handle): Promise<{ server: Server; socket: Socket }>
   return { server, socket }
 }
 
-test('hands over eight unanswered requests of a connection, and closes it after their responses', async () => {
+test('handles eight unanswered requests of a connection, then closes the connection', async () => {
   const responses: ServerResponse[] = []
   const { socket } = await open((_request, response) => responses.push(response))
   let received = ''
@@ -43,7 +43,7 @@ test('hands over eight unanswered requests of a connection, and closes it after 
   expect(responses).toHaveLength(8)
 })
 
-test('answers any number of requests that wait for the response before', async () => {
+test('answers any number of requests that each wait for the previous response', async () => {
   const { socket } = await open((_request, response) => response.end('answered'))
   for (let count = 0; count < 20; count += 1) {
     socket.write(GET)
@@ -52,7 +52,7 @@ test('answers any number of requests that wait for the response before', async (
   expect(socket.destroyed).toBe(false)
 })
 
-test('closes a connection whose response nobody reads', async () => {
+test('closes a connection whose response is never read', async () => {
   const { server, socket } = await open((_request, response) =>
     response.end(Buffer.alloc(64 * 2 ** 20)),
   )
@@ -63,7 +63,7 @@ test('closes a connection whose response nobody reads', async () => {
   expect(accepted.bytesWritten).toBeGreaterThan(0)
 })
 
-test('leaves a request alone that takes longer than a response may stay unread', async () => {
+test('lets a request run longer than a response may stay unread', async () => {
   const { server, socket } = await open((_request, response) =>
     server.once('timeout', () => response.end('late')),
   )

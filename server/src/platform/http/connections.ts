@@ -1,14 +1,14 @@
-/** Bounds what one connection makes the service hold: unanswered requests, and responses that nobody reads. */
+/** Limits what one connection can occupy: unanswered requests and unread responses. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SECOND } from '../../lib/clock.ts'
 
 /**
- * Requests of a connection that wait for their responses. Node parses every pipelined request that it has
- * read, so a client that never reads could have thousands of responses kept for it. Browsers do not
- * pipeline, and clients that do have to repeat what was not answered (RFC 9112 §9.3.2).
+ * Maximum number of unanswered requests per connection. Node parses every pipelined request that it has read. A client
+ * that never reads could therefore make Node buffer thousands of responses. Browsers do not pipeline, and other clients
+ * must repeat unanswered requests (RFC 9112 §9.3.2).
  */
 const MAX_UNANSWERED = 8
-/** How long the client may leave a response unread. */
+/** How long a response may wait until the client reads it. */
 const UNREAD_MS = 30 * SECOND
 
 type Server = FastifyInstance['server']
@@ -18,11 +18,11 @@ type Socket = Arrived['socket']
 
 interface Load {
   unanswered: number
-  /** Set by one request too many: the connection ends with its last response. */
+  /** True after the first request beyond the limit. The connection then closes after its last response. */
   isFull: boolean
 }
 
-/** Installs the bounds. Called after every listener for requests is in place. */
+/** Installs the limits. Must be called after every request listener is registered, because it wraps them. */
 export function boundConnections(server: Server, unreadMs = UNREAD_MS): void {
   const loads = new WeakMap<Socket, Load>()
 
@@ -49,7 +49,7 @@ export function boundConnections(server: Server, unreadMs = UNREAD_MS): void {
       if (admit(request, response)) for (const handle of handlers) handle(request, response)
     })
   }
-  // Emitted when a connection has neither read nor written anything for so long.
+  // Node calls this when the connection has been idle in both directions for `unreadMs`.
   server.setTimeout(unreadMs, (socket: Socket) => {
     const isIdle = (loads.get(socket)?.unanswered ?? 0) === 0
     if (isIdle || socket.writableLength > 0) socket.destroy()

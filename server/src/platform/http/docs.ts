@@ -1,25 +1,25 @@
 /**
- * `/docs`: the OpenAPI document for people, with everything it needs served from here. What it names is relative
- * to `/docs`, as a proxy may put it below a prefix; at `/docs/` it would lead astray, and nothing is served there.
+ * Serves the OpenAPI document as a web page at `/docs`, without external resources. Its links are relative to `/docs`,
+ * because a proxy may add a prefix. They would break at `/docs/`, so that path is not served.
  */
 import type { FastifyInstance } from 'fastify'
-import { addPages, type Page } from './pages.ts'
+import { addPages, type WebPage } from './pages.ts'
 
-/** Everything from here and nothing from elsewhere, also where the service is reached without TLS. */
+/** Allows resources of this service only, even if a browser reaches the service without TLS. */
 const CONTENT_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const OWN = new URL('swagger-ui/', import.meta.url)
-/** Swagger UI as the Fastify project packs it: the files alone, with nothing to run at the install. */
+/** Swagger UI from the package of the Fastify project, which has only static files and no install scripts. */
 const PACKED = new URL('static/', import.meta.resolve('@fastify/swagger-ui'))
 
-const packed = (name: string, type: Page['type']): Page => ({
+const packed = (name: string, type: WebPage['type']): WebPage => ({
   url: `/docs/static/${name}.${type}`,
   type,
   file: new URL(`${name}.${type}`, PACKED),
 })
 
-const PAGES: readonly Page[] = [
+const PAGES: readonly WebPage[] = [
   { url: '/docs', type: 'html', file: new URL('index.html', OWN) },
   { url: '/docs/static/open.js', type: 'js', file: new URL('open.js', OWN) },
   packed('swagger-ui-bundle', 'js'),

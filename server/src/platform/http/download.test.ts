@@ -1,4 +1,4 @@
-/** Files by HTTP: whole, in parts, and no more of them than the caller takes. */
+/** File downloads over HTTP: whole files, byte ranges, and reading no faster than the caller receives. */
 import { get as request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
@@ -76,7 +76,7 @@ async function open() {
   addOperations(server, [op], {
     authenticate: () => Promise.reject(new Error('nobody signs in')),
     refused: async () => undefined,
-    requireOpen: () => undefined,
+    requireAvailable: () => undefined,
     limits,
     publicUrl: new URL('http://127.0.0.1'),
     log: silentLog,
@@ -88,7 +88,7 @@ async function open() {
   return { server, get, seen, document: openApiDocument([op], { version: '1' }) }
 }
 
-test('the whole file, with what it is called, how long it is and its tag', async () => {
+test('sends the whole file with its name, length and tag', async () => {
   const { get } = await open()
   const answer = await get('known')
   expect(answer.statusCode).toBe(200)
@@ -109,7 +109,7 @@ test.each([
   ['bytes=-3', '789', 'bytes 7-9/10'],
   ['bytes=-99', '0123456789', 'bytes 0-9/10'],
   ['bytes=0-0', '0', 'bytes 0-0/10'],
-])('the part %s', async (range, text, contentRange) => {
+])('sends the range %s', async (range, text, contentRange) => {
   const { get } = await open()
   const answer = await get('known', { range })
   expect(answer.statusCode).toBe(206)
@@ -118,7 +118,7 @@ test.each([
   expect(answer.body).toBe(text)
 })
 
-test.each(['bytes=10-', 'bytes=99-100', 'bytes=-0'])('no part: %s', async (range) => {
+test.each(['bytes=10-', 'bytes=99-100', 'bytes=-0'])('rejects the range %s', async (range) => {
   const { get } = await open()
   const answer = await get('known', { range })
   expect(answer.statusCode).toBe(416)
@@ -130,21 +130,21 @@ test.each([
   ['several parts', { range: 'bytes=0-1,3-4' }],
   ['another unit', { range: 'lines=0-1' }],
   ['backwards', { range: 'bytes=5-2' }],
-  ['of a file that has changed', { range: 'bytes=2-5', 'if-range': '"v0"' }],
-])('the whole file instead of a part: %s', async (_, headers) => {
+  ['a part of a changed file', { range: 'bytes=2-5', 'if-range': '"v0"' }],
+])('sends the whole file instead of this range: %s', async (_, headers) => {
   const { get } = await open()
   const answer = await get('known', headers)
   expect(answer.statusCode).toBe(200)
   expect(answer.body).toBe(String(TEXT))
 })
 
-test('a part while the file is the same', async () => {
+test('sends a range as long as the file has not changed', async () => {
   const { get } = await open()
   const answer = await get('known', { range: 'bytes=2-5', 'if-range': '"v1"' })
   expect(answer.statusCode).toBe(206)
 })
 
-test('HEAD opens nothing', async () => {
+test('opens no file for HEAD', async () => {
   const { get, seen } = await open()
   const answer = await get('known', {}, 'HEAD')
   expect(answer.statusCode).toBe(200)
@@ -152,7 +152,7 @@ test('HEAD opens nothing', async () => {
   expect(seen.opened).toBe(0)
 })
 
-test('a file that cannot be opened is a problem, with nothing of the file in the answer', async () => {
+test('answers with a problem and no file headers if the file cannot be opened', async () => {
   const { get } = await open()
   const answer = await get('gone', { range: 'bytes=2-5' })
   expect(answer.statusCode).toBe(503)
@@ -161,7 +161,7 @@ test('a file that cannot be opened is a problem, with nothing of the file in the
     expect(answer.headers).not.toHaveProperty(name)
 })
 
-test('a caller who is gone before the first byte ends the reading too', async () => {
+test('stops reading if the caller disconnects before the first byte', async () => {
   const { server, get, seen } = await open()
   server.addHook('onSend', async (request) => void request.raw.destroy())
   await get('endless').catch(() => undefined)
@@ -169,21 +169,21 @@ test('a caller who is gone before the first byte ends the reading too', async ()
   expect(seen.chunks).toBeLessThan(5)
 })
 
-test('an answer that waits behind another one ends with their connection too', async () => {
+test('stops reading the file of a queued response when its connection ends', async () => {
   const { server, seen } = await open()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
   const asked = `GET /files/endless HTTP/1.1\r\nhost: a\r\n\r\n`
   socket.write(asked + asked)
-  // Nothing of it is read.
+  // The client connects but never reads.
   socket.pause()
   await vi.waitFor(() => expect(seen.reading).toBe(2), PATIENCE)
   socket.destroy()
   await vi.waitFor(() => expect(seen.reading).toBe(0), PATIENCE)
 })
 
-test('a caller who goes away ends the reading, which never ran ahead of them', async () => {
+test('stops reading when the caller disconnects, and never reads ahead', async () => {
   const { server, seen } = await open()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -192,11 +192,11 @@ test('a caller who goes away ends the reading, which never ran ahead of them', a
   })
   sent.on('error', () => undefined)
   await seen.ended.promise
-  // What the sockets of both sides and the stream in between hold, and no more.
+  // At most what fits into the socket buffers of both sides and the stream between them.
   expect(seen.chunks * CHUNK.length).toBeLessThan(64 * 1024 * 1024)
 })
 
-test('the document says of which type it is, and that it comes in parts', async () => {
+test('documents the content type and the partial responses', async () => {
   const { document } = await open()
   const responses = (document as { paths: Record<string, { get: { responses: object } }> }).paths[
     '/files/{name}'

@@ -1,33 +1,33 @@
-/** An operation that hands out a file: streamed, and in parts where the caller asks for them (RFC 9110 §14). */
+/** Operations that return a file as a stream, and byte ranges of it if the caller requests one (RFC 9110 §14). */
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { Problem } from '../../lib/problems.ts'
 
-/** Bytes of a file, both inclusive, counted from 0. */
-export interface ByteRange {
+/** A range of byte positions, counted from 0. It includes both `start` and `end`. */
+export interface RequestedRange {
   start: number
   end: number
 }
 
-/** What the handler answers with. */
+/** The result of an operation that returns a file. */
 export interface Download {
-  /** What the file is called where it is saved: ASCII without quotes. */
+  /** The file name that browsers suggest: ASCII without quotes. */
   name: string
-  /** The content type, where the operation has several. */
+  /** The content type, if the operation can return several types. */
   type?: string
-  /** Yields the file, or the part that is asked for. Ended early when the caller goes away. */
-  open(range?: ByteRange): AsyncIterable<Uint8Array>
-  /** Where both are known parts of it can be asked for. The tag is that of the content, without quotes. */
+  /** Yields the whole file, or the requested range. The iterator is closed early if the caller disconnects. */
+  open(range?: RequestedRange): AsyncIterable<Uint8Array>
+  /** The file's size and entity tag (without quotes). Callers can request ranges only if this is set. */
   whole?: { size: number; etag: string }
 }
 
-/** As the success schema of an operation: its handler answers with a `Download` of this type. */
+/** Returns the success schema of an operation that returns a `Download` with this content type. */
 export const FileOf = (contentMediaType: string, { ranges = false } = {}) =>
   Type.Unsafe<Download>({ type: 'string', format: 'binary', contentMediaType, ranges })
 
-/** As `FileOf`, of JSON as `content` describes it. */
+/** Works like `FileOf` for a JSON file. The `content` schema describes the JSON. */
 export const JsonFileOf = (content: TSchema) =>
   Type.Unsafe<Download>({
     contentMediaType: 'application/json; charset=utf-8',
@@ -35,7 +35,9 @@ export const JsonFileOf = (content: TSchema) =>
     content,
   })
 
-/** As `FileOf`, of text in several types, each with an example. The `Download` says which one it has. */
+/**
+ * Works like `FileOf` for text files in several content types, with an example of each. The `Download` states its type.
+ */
 export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
   Type.Unsafe<Download>({
     contentMediaType: Object.keys(textExamples)[0],
@@ -46,21 +48,21 @@ export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
 interface FileSchema {
   contentMediaType: string
   ranges: boolean
-  /** Examples of text files by their type. */
+  /** Examples of the text file by content type. */
   textExamples?: Readonly<Record<string, string>>
-  /** Of JSON, what is in it. */
+  /** The schema of a JSON file's content. */
   content?: TSchema
 }
 
-/** The kind of file that an operation hands out; undefined for others. */
+/** Returns the file schema of an operation that returns a file, or undefined for any other schema. */
 export function fileOf(schema: TSchema | null): FileSchema | undefined {
   const file = schema as Partial<FileSchema> | null
   return file?.contentMediaType === undefined ? undefined : (file as FileSchema)
 }
 
 /**
- * Answers with the file, or with the part that `Range` and `If-Range` ask for.
- * @throws what `open` throws before its first bytes: the answer is of that, and nothing of the file's
+ * Sends the file, or the byte range that `Range` and `If-Range` request.
+ * @throws any error of `open` before the first bytes, so that the caller receives an ordinary error response
  */
 export async function sendDownload(
   request: FastifyRequest,
@@ -69,7 +71,7 @@ export async function sendDownload(
   { name, type = contentMediaType, open, whole }: Download,
 ): Promise<FastifyReply> {
   const range = whole && rangeOf(request, reply, whole)
-  // HEAD has the headers alone: nothing is opened for it.
+  // HEAD needs only the headers, so the file is not opened.
   const bytes = request.method === 'HEAD' ? [] : await begun(open(range))
   reply.header('content-type', type)
   reply.header('content-disposition', `attachment; filename="${name}"`)
@@ -86,7 +88,7 @@ export async function sendDownload(
   return reply.send(stream)
 }
 
-/** An answer that waits behind another one on its connection does not hear of the connection's end. */
+/** Destroys the stream when the connection closes. A response that waits behind another gets no event for that. */
 function endWith(socket: Socket, stream: Readable): void {
   const end = () => void stream.destroy()
   socket.once('close', end)
@@ -94,7 +96,9 @@ function endWith(socket: Socket, stream: Readable): void {
   if (socket.destroyed) end()
 }
 
-/** The same, of which the first is there. Ended as it would be, even where nobody takes that one. */
+/**
+ * Reads the first element in advance. Ending the result also ends its source, even if that element was never consumed.
+ */
 async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
   const iterator = source[Symbol.asyncIterator]()
   let first: IteratorResult<T> | undefined = await iterator.next()
@@ -111,15 +115,15 @@ async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
 }
 
 /**
- * The one part that is asked for; undefined for the whole, as for several parts at once, which nobody
- * has to serve, and for a part of a file that has changed.
- * @throws Problem 416 where the file ends before it
+ * Returns the requested byte range. Returns undefined to send the whole file: without `Range`, if several ranges are
+ * requested (which servers may ignore) or if the file has changed.
+ * @throws Problem 416 if the file ends before the range starts
  */
 function rangeOf(
   { headers }: FastifyRequest,
   reply: FastifyReply,
   { size, etag }: { size: number; etag: string },
-): ByteRange | undefined {
+): RequestedRange | undefined {
   const asked = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/.exec(headers.range ?? '')
   const condition = headers['if-range']
   if (!asked || (condition !== undefined && condition !== `"${etag}"`)) return undefined

@@ -1,11 +1,11 @@
-/** What the log says of an answer: alarms for what has failed, and a word of what is refused on purpose. */
+/** Log lines of error responses: errors for failures, information for intentional rejections. */
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { Problem } from '../../lib/problems.ts'
 import type { Logger } from '../observe/log.ts'
 import { sendError } from './errors.ts'
 
-/** Answers what an operation throws. Returns the status, and the lines of the log. */
+/** Sends a thrown error as the response. Returns the status and the log lines. */
 async function answered(error: Error) {
   const logged: unknown[][] = []
   const at =
@@ -23,12 +23,12 @@ async function answered(error: Error) {
 
 test.each([
   ['a restore', new Problem('restoring', { retryAfter: 2 })],
-  ['a stop', new Problem('stopping', { retryAfter: 5 })],
-  ['a full line', new Problem('overloaded', { retryAfter: 2 })],
-])('what %s refuses is no alarm', async (_what, problem) => {
+  ['a shutdown', new Problem('stopping', { retryAfter: 5 })],
+  ['an overload', new Problem('overloaded', { retryAfter: 2 })],
+])('logs a rejection by %s as information', async (_what, problem) => {
   expect(await answered(problem)).toEqual({
     status: 503,
-    logged: [['info', { req_id: 'the id', code: problem.code }, 'refused']],
+    logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
   })
 })
 
@@ -40,8 +40,10 @@ test.each([
   ['a lost database', new Problem('database_away', { retryAfter: 2, cause: gone }), 503, gone],
   ['a file that is gone', noFile, 503, noFile],
   ['a bug', bug, 500, bug],
-])('%s is one, with what has caused it', async (_what, thrown, status, err) => {
+])('logs %s as an error with its cause', async (_what, thrown, status, err) => {
   const { logged, ...answer } = await answered(thrown)
   expect(answer).toEqual({ status })
-  expect(logged).toEqual([['error', { err, req_id: 'the id', code: expect.any(String) }, 'failed']])
+  expect(logged).toEqual([
+    ['error', { err, req_id: 'the id', code: expect.any(String) }, 'request failed'],
+  ])
 })

@@ -1,4 +1,4 @@
-/** Turns whatever was thrown into one of the two error bodies, and logs what is our own fault. */
+/** Converts any thrown value into one of the two error bodies, and logs internal errors. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { type Conflicts, problemOf } from '../db/index.ts'
@@ -6,7 +6,7 @@ import type { Logger } from '../observe/log.ts'
 import { jsonInvalid } from './body.ts'
 import { showBytes } from './body-limit.ts'
 
-/** What a thrown value means for the caller. */
+/** Converts a thrown value into the error that the caller receives. */
 export function toAnswer(
   error: unknown,
   request: FastifyRequest,
@@ -17,7 +17,7 @@ export function toAnswer(
   const code = (error as FastifyError).code
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('body_too_large', {
-      detail: `The body is larger than ${showBytes(request.routeOptions.bodyLimit)}; send less`,
+      detail: `The request body is larger than ${showBytes(request.routeOptions.bodyLimit)}. Send a smaller one.`,
     })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return jsonInvalid('send application/json')
   if (code?.startsWith('FST_STATIC_')) return new Problem('not_found')
@@ -29,17 +29,17 @@ export function toAnswer(
         type: 'value_error',
       },
     ])
-  // Whatever else the framework refuses is the request's fault.
+  // Any other rejection by the framework means that the request is malformed.
   if (code?.startsWith('FST_') && ((error as FastifyError).statusCode ?? 500) < 500)
     return new Problem('unreadable_request')
   return problemOf(error, conflicts) ?? new Problem('internal', { cause: error })
 }
 
-/** Whether the caller left in the middle of the body: its error reads like a lost database's. */
+/** Returns true if the caller disconnected while sending the body. The error looks like a lost database connection. */
 const isBrokenOff = (error: unknown, { errored }: FastifyRequest['raw']) =>
   error instanceof Error && error === errored
 
-/** Answers `error` on `reply`, with the headers that its status calls for. */
+/** Sends `error` as the response, with the headers that its status requires. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
@@ -58,9 +58,10 @@ export function sendError(
   return reply.code(answer.status).send({ detail: answer.message, code: answer.code })
 }
 
-/** What nothing has caused, and what is over at a time, is refused on purpose: at a restore, a stop, a full line. */
+/** Logs an error. An error with a retry time but no cause is intentional, as during a restore or overload. */
 function tell(answer: Problem, { id: req_id }: FastifyRequest, log: Logger): void {
   const { code, cause, retryAfter } = answer
-  if (cause === undefined && retryAfter !== undefined) log.info({ req_id, code }, 'refused')
-  else log.error({ err: cause ?? answer, req_id, code }, 'failed')
+  if (cause === undefined && retryAfter !== undefined)
+    log.info({ req_id, code }, 'request rejected')
+  else log.error({ err: cause ?? answer, req_id, code }, 'request failed')
 }

@@ -1,11 +1,11 @@
-/** The headers that every answer carries (OWASP Secure Headers, for an API that answers JSON). */
+/** The security headers of every response (OWASP Secure Headers, for an API that returns JSON). */
 
 /**
- * Constant, and set in one go: building them anew for each answer costs more than the routing.
- * `/docs` and `/console` have their own content policies.
+ * The headers are constant and set together, because building them per response costs more than routing. `/docs` and
+ * `/console` set their own content policies.
  */
 export const SECURITY_HEADERS = {
-  // Answers hold personal data or tokens; nobody on the way may keep them.
+  // Responses contain personal data or tokens, so intermediaries must not store them.
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',

@@ -1,9 +1,10 @@
-/** What the features and the composition root use of the HTTP layer. */
+/** The HTTP layer, for the features and the composition root. */
 export { addConsole, BUILT_CONSOLE } from './console/console.ts'
 export { addDocs } from './docs.ts'
-export { type ByteRange, type Download, FileOf, JsonFileOf, TextFileOf } from './download.ts'
+export { type Download, FileOf, JsonFileOf, type RequestedRange, TextFileOf } from './download.ts'
 export { openapiOperation } from './openapi/document.ts'
 export type { Outgoing } from './openapi/outgoing.ts'
+export { sampleOf } from './openapi/samples.ts'
 export { type AnyOperation, operation } from './operation.ts'
 export { openLimits } from './rate-limit.ts'
 export { RawBody } from './raw-body.ts'

@@ -1,16 +1,16 @@
 /**
- * The one door for input: every issue of a request at once, whichever rule finds it, and before what
- * is wrong with the record.
+ * Validates all input. Reports all issues of a request together, from schemas and other rules alike. Issues take
+ * precedence over conflicts with the stored record.
  */
 import type { FastifyRequest } from 'fastify'
 import { InvalidInput, Problem, type Refuse, type ValidationIssue } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
 import type { AnyOperation } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
-import type { Part } from './validation/issues.ts'
-import { type Check, type Checked, compileCheck } from './validation/validator.ts'
+import type { RequestPart } from './validation/issues.ts'
+import { type Checked, compileCheck, type InputCheck } from './validation/validator.ts'
 
-/** The input as the handler gets it. */
+/** The validated input that a handler receives. */
 export interface Input {
   path: unknown
   query: unknown
@@ -19,8 +19,8 @@ export interface Input {
 }
 
 /**
- * Hands the input of a request to `work` when nothing is wrong with it.
- * @throws InvalidInput with every issue, also in place of a refusal by `work`
+ * Passes the input of a request to `work` if the input is valid.
+ * @throws InvalidInput with every issue, even if `work` rejected the request for another reason
  */
 export type ReadInput = <T>(
   request: FastifyRequest,
@@ -28,7 +28,7 @@ export type ReadInput = <T>(
   work: (input: Input) => T | Promise<T>,
 ) => T | Promise<T>
 
-/** Compiles the checks of an operation's input. */
+/** Compiles the input checks of an operation. */
 export function inputReader(op: AnyOperation): ReadInput {
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
@@ -64,7 +64,7 @@ const refuseInto =
     if (why) issues.push({ loc: [...loc], msg: `Value error, ${why}`, type: 'value_error' })
   }
 
-/** Runs `work`; a refusal of it goes through `check` before it is answered. */
+/** Runs `work`. If it rejects the request, calls `check`, which throws the error to send instead. */
 async function unlessWrong<T>(
   work: () => T | Promise<T>,
   check: (refusal: unknown) => Promise<never>,
@@ -78,9 +78,9 @@ async function unlessWrong<T>(
   }
 }
 
-/** Each part as it is kept, and the issues of all by their schemas. */
+/** Validates path, query and body. Returns their values and all issues. */
 function checkParts(
-  checks: Record<'path' | 'query' | 'body', Check | undefined>,
+  checks: Record<'path' | 'query' | 'body', InputCheck | undefined>,
   request: FastifyRequest,
   body: unknown,
   known: ReadonlySet<string> | undefined,
@@ -105,17 +105,19 @@ function checkParts(
   }
 }
 
-/** The query parameters of an operation; undefined where others add what they like, as payment providers do. */
+/**
+ * Returns the names of the query parameters. Returns undefined for raw bodies, as payment providers may add parameters.
+ */
 function knownParameters(op: AnyOperation): ReadonlySet<string> | undefined {
   if (takesBytes(op)) return undefined
   return new Set(Object.keys((op.query as { properties?: object } | undefined)?.properties ?? {}))
 }
 
-/** The most unknown parameters that are named, and the characters of each. */
+/** Maximum number of unknown parameters that the error lists, and maximum length of each name in it. */
 const MAX_NAMED = 20
 const MAX_NAME = 100
 
-/** A misspelt filter would otherwise list everybody. */
+/** Reports unknown parameters. Ignoring a misspelt filter would list all records. */
 const unknownIn = (query: object, known: ReadonlySet<string>): ValidationIssue[] =>
   Object.keys(query)
     .filter((name) => !known.has(name))
@@ -126,10 +128,10 @@ const unknownIn = (query: object, known: ReadonlySet<string>): ValidationIssue[]
       type: 'extra_forbidden',
     }))
 
-/** A body that the operation judges for itself. */
-const asBytes: Check = (body = Buffer.alloc(0)) => ({ value: body, issues: [] })
+/** Returns a raw body unchecked, because the operation validates it itself. */
+const asBytes: InputCheck = (body = Buffer.alloc(0)) => ({ value: body, issues: [] })
 
-/** A part that the operation does not take. */
+/** The result for a part of the request that the operation does not declare. */
 const UNDECLARED: Checked = { value: undefined, issues: [] }
 
 const MISSING: Checked = {
@@ -139,7 +141,7 @@ const MISSING: Checked = {
 
 type AnyGiven = Parameters<NonNullable<AnyOperation['refine']>>[0]
 
-/** What the rules see of the parts: the fields without an issue. */
+/** Returns the input for `refine` and `checkReferences`: only the fields without issues. */
 function givenOf(
   parts: Omit<Input, 'refined'>,
   issues: readonly ValidationIssue[],
@@ -147,7 +149,7 @@ function givenOf(
   host: string,
 ): AnyGiven {
   const faulty = new Set(issues.map(({ loc }) => loc.slice(0, 2).join('.')))
-  const sound = (part: Part, value: unknown) => {
+  const sound = (part: RequestPart, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
     if (faulty.size === 0) return value
     return Object.fromEntries(
@@ -170,7 +172,7 @@ const BADLY_ENCODED = {
   type: 'value_error',
 }
 
-/** Whether every escape in the URL is UTF-8: the parser leaves what is not as it is. */
+/** Returns true if every escape in the URL decodes to UTF-8. The query parser leaves invalid escapes unchanged. */
 function isDecodable(url: string): boolean {
   try {
     return !url.includes('%') || decodeURIComponent(url) !== undefined

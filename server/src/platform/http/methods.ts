@@ -1,4 +1,4 @@
-/** Answers a method that a known path does not take (RFC 9110 §15.5.6), and OPTIONS (§9.3.7). */
+/** Answers unsupported methods of known paths (RFC 9110 §15.5.6), and OPTIONS requests (§9.3.7). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 
@@ -8,10 +8,10 @@ interface KnownPath {
 }
 
 /**
- * Refuses what no route takes before its body is read: 405 with `Allow` for another method of a known path, 404 for
- * an unknown path. Answers OPTIONS of a known path with 204 and `Allow`. Comes before authentication: which methods a
- * path has is published in `/openapi.json`.
- * @param hasCors true where the CORS plugin answers the preflight requests of browsers
+ * Rejects requests without a route before their body is read. Answers 405 with `Allow` for an unsupported method of a
+ * known path, and 404 for an unknown path. Answers OPTIONS for a known path with 204 and `Allow`. Runs before
+ * authentication, because `/openapi.json` publishes the methods anyway.
+ * @param hasCors true if the CORS plugin answers the preflight requests of browsers
  */
 export function answerOtherMethods(app: FastifyInstance, hasCors: boolean): void {
   const paths = new Map<string, KnownPath>()
@@ -31,7 +31,7 @@ export function answerOtherMethods(app: FastifyInstance, hasCors: boolean): void
     if (!request.is404 && request.method !== 'OPTIONS') return done()
     const methods = methodsOf(pathOf(request))
     if (methods.length === 0)
-      return done(new Problem('not_found', { detail: 'No such operation; see /docs' }))
+      return done(new Problem('not_found', { detail: 'No such operation. See /docs.' }))
     reply.header('allow', methods.join(', '))
     if (request.method !== 'OPTIONS') return done(new Problem('method_not_allowed'))
     sendNothing(reply)
@@ -47,7 +47,7 @@ const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-/** A path as Fastify writes it: `:name` stands for one segment, `*` at the end for the rest. */
+/** Converts a Fastify path into a pattern: `:name` matches one segment, `*` at the end matches the rest. */
 const patternOf = (url: string): RegExp =>
   url === '*'
     ? /^(?!)/
@@ -59,7 +59,8 @@ const patternOf = (url: string): RegExp =>
       )
 
 /**
- * Takes slashes off the end of an operation's path: `/api/admin/users/` is the collection, and no user without an id.
+ * Removes trailing slashes from an operation's path. `/api/admin/users/` is the collection, not a user with an empty
+ * id.
  */
 export function withoutTrailingSlash(url: string): string {
   if (!url.startsWith('/api/')) return url

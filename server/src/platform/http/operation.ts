@@ -1,13 +1,13 @@
 /**
- * An operation as data: what it takes, what it can answer, who may call it, and what it does.
- * Everything that is common to operations (access, 422, errors, OpenAPI) is derived from it.
+ * An operation as data: its input, responses, permitted callers and handler. Everything that operations share (access
+ * control, 422, errors, OpenAPI) is derived from this data.
  */
 import type { Static, TSchema } from 'typebox'
 import type { JsonBytes } from '../../lib/json-bytes.ts'
 import type { JsonText } from '../../lib/json-text.ts'
 import type { ProblemCode, Refuse } from '../../lib/problems.ts'
 import type { Tag } from '../../lib/tags.ts'
-import type { Access, Origin, Restriction } from '../access/index.ts'
+import type { OperationAccess, Origin, Restriction } from '../access/index.ts'
 import type { Action } from '../journal/index.ts'
 import type { Network } from '../net/index.ts'
 import type { BrowserSession } from './browser-session.ts'
@@ -18,41 +18,44 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 // biome-ignore lint/suspicious/noConfusingVoidType: the handler of a bodiless answer returns nothing
 type Answer<S> = S extends TSchema ? Static<S> : void
 
-/** What a handler returns: the answer, or its JSON where it is at hand. */
+/** The result of a handler: the response body, or its JSON if that has already been serialized. */
 type Handled<R> = Answer<R> | JsonText<Answer<R>> | JsonBytes<Answer<R>>
 
-/** What a handler gets: the caller that the access rule proves, and the validated input. */
+/** The argument of a handler: the validated input, and the caller that the access rule admitted. */
 export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   caller: C
   origin: Origin
   path: Infer<P>
   query: Infer<Q>
   body: Infer<B>
-  /** What the operation's `refine` has returned. */
+  /** The value that the operation's `refine` returned. */
   refined: K
-  /** What came of the operation's `headers`: none where one was not sent, several where one came twice. */
+  /** The values of the operation's `headers`. A list is empty if the header was not sent, longer if it was repeated. */
   headers: Readonly<Record<H, readonly string[]>>
-  /** The request's `Host` header, for sign-in by subdomain; `X-Forwarded-Host` is never read. */
+  /** The request's `Host` header, from which sign-in reads the tenant's subdomain. `X-Forwarded-Host` is never read. */
   host: string
-  /** The cookie of the console. @throws Error unless the operation declares `browserSession` */
+  /**
+   * Returns the console's session cookie.
+   * @throws Error if the operation does not declare `browserSession`
+   */
   browserSession(): BrowserSession
 }
 
 /**
- * What rules beyond the schemas see: the fields that the schemas found right, trimmed and with their
- * defaults. A field with an issue is not there, as nothing more is to be said of it.
+ * The input of rules beyond the schemas: the fields that match their schemas, trimmed and with defaults. Fields that
+ * already have an issue are omitted.
  */
 export interface Given<C, P, Q, B> {
   caller: C
   path: Partial<Infer<P>>
   query: Partial<Infer<Q>>
   body: Partial<Infer<B>>
-  /** The fields with an issue, such as `body.tenant_id`: not there is not the same as left out. */
+  /** The paths of fields with an issue, such as `body.tenant_id`, which are omitted although the caller sent them. */
   faulty: ReadonlySet<string>
   host: string
 }
 
-/** An example of a request body, and the fields of the answer that differ from those of its schema. */
+/** An example request body, and example response fields that replace the examples of the response schema. */
 interface Example<B, R> {
   body?: Infer<B> extends Buffer ? object : Infer<B>
   answer?: Partial<Answer<R>>
@@ -60,69 +63,72 @@ interface Example<B, R> {
 
 export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** With `{name}` for path parameters, as the specification writes them. */
+  /** The path. Parameters are written as `{name}`, as in OpenAPI. */
   path: string
-  /** OpenAPI operationId, in camelCase. */
+  /** The OpenAPI operationId in camelCase. */
   id: string
-  /** What it does, as a short title in the imperative. */
+  /** A short title in the imperative, such as "Get this document". */
   summary: string
-  /** What it does, what it changes and whom it notifies, in Markdown. */
+  /** Describes the effect, changes and notifications of the operation, in Markdown. */
   description: string
-  /** The actions that it can record in the journal. */
+  /** The actions that the operation can record in the journal. */
   records?: readonly Action[]
   tag: Tag
-  /** An example of the call, in place of the ids and secrets of a real one. */
+  /** An example request and response, with made-up ids and secrets. */
   example?: Example<B, R>
-  access: Access<C>
+  access: OperationAccess<C>
   /**
-   * The networks that it may be called from, asked before a byte of the body is read; undefined for all.
-   * Behind proxies it is the address that the outermost trusted one saw.
+   * The networks that may call the operation, checked before the body is read; undefined for all networks. Behind
+   * proxies, the address that the outermost trusted proxy reports is checked.
    */
   onlyFrom?: () => readonly Network[] | undefined
   params?: P
   query?: Q
-  /** Request headers that the handler gets, each with what it is for. They may be left out. */
+  /** Optional request headers that the handler receives, with their descriptions. */
   headers?: Readonly<Record<H, string>>
   body?: B
-  /** The bytes of the largest body, where its kind's limit does not suit (see `body-limit.ts`). */
+  /** The maximum body size in bytes, where the default limit (see `body-limit.ts`) does not fit. */
   bodyLimit?: number
-  /** Whether the body may be left out altogether. */
+  /** True if a request may omit the body. */
   bodyOptional?: boolean
   /**
-   * The rules that no schema can say, such as those across fields. Their issues are told together with
-   * those of the schemas. What it returns is for the handler, so that a value is parsed once.
+   * Checks rules that schemas cannot express, such as rules across fields. Their issues are reported together with
+   * those of the schemas. The handler receives the return value, so that a value is parsed only once.
    */
   refine?: (given: Given<C, P, Q, B>, refuse: Refuse) => K
   /**
-   * The rules that need the database, such as for the id of a department. They are asked only where the
-   * request is refused in any case, with 403, 404, 409 or 422: so that every issue is told at once and
-   * before what is wrong with the record, and a good request pays no round trip. What is true in the end
-   * is decided by the transaction of the command, which checks for itself.
+   * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected anyway
+   * with 403, 404, 409 or 422, so a valid request costs no extra round trip. The response then lists all issues
+   * together, in place of a conflict with the record. The command's transaction checks the rules again and has the
+   * final say.
    */
   checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
-  /** Whether it changes nothing though it is no GET: it then counts towards no limit of those who write. */
+  /** True if the operation changes nothing although its method is not GET. Limits for writes then do not apply. */
   isRead?: boolean
-  /** Whether it counts towards the limits of those who write though it is a GET, because each call is an entry for good. */
+  /** True if a GET operation counts towards the limits for writes, because each call adds a permanent entry. */
   countsAsWrite?: boolean
-  /** Whether it ends somebody's access: it then counts by session, not towards the changes of user and tenant. */
+  /**
+   * True if the operation revokes access, such as a sign-out. Calls then count per session instead of towards the write
+   * limits of user and tenant.
+   */
   endsAccess?: boolean
-  /** Whether it reads a list: of these a caller has few under way at once. */
+  /** True if the operation returns a list. A caller can run only a few such operations simultaneously. */
   list?: boolean
-  /** The success status and its body; null for none. */
+  /** The success status and the schema of its body, or null for a response without a body. */
   success: readonly [status: number, schema: R]
-  /** Whether it also answers 204, where `handle` returns undefined. */
+  /** True if the operation answers 204 whenever `handle` returns undefined. */
   mayBeEmpty?: boolean
-  /** Whether it uses the cookie of the console. It then takes requests of this service's own pages only. */
+  /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
-  /** Refusals beside those that every operation of its kind can answer (`refusals.ts`). */
+  /** Error codes of this operation, in addition to those of every similar operation (see `refusals.ts`). */
   refusals?: readonly ProblemCode[]
-  /** Whether an operation that takes the bytes of its body answers 422 for them. */
+  /** True if an operation that reads a raw body may answer 422 for its content. */
   refusesInput?: boolean
-  /** What bounds how often one address calls it, in place of the limit of all requests. */
+  /** The rate limit per address that applies to this operation instead of the limit for all requests. */
   limit?: OwnLimit
-  /** Whether it is answered also while a restore has closed the service. */
-  whileClosed?: boolean
-  /** The restrictions under which a session may call it all the same. */
+  /** True if the operation remains available in maintenance mode. */
+  duringMaintenance?: boolean
+  /** The session restrictions under which a caller may still use the operation. */
   whileRestricted?: readonly Restriction[]
   handle: (call: Call<C, P, Q, B, K, H>) => Promise<Handled<R> | undefined> | Handled<R> | undefined
 }
@@ -130,7 +136,7 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
 export type AnyOperation = Operation<any, any, any, any, any, any, any>
 
-/** Types an operation by its own schemas; returns it as it is. */
+/** Returns the operation unchanged. Lets TypeScript infer its types from its schemas. */
 export function operation<
   C,
   const P extends TSchema | undefined = undefined,

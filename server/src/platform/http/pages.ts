@@ -1,4 +1,4 @@
-/** Static pages that are read once at startup. */
+/** Serves static pages, which are read once at startup. */
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 
@@ -9,17 +9,17 @@ const TYPES = {
   png: 'image/png',
 } as const
 
-/** A file of a page: the path that serves it, its type and its place on disk. */
-export interface Page {
+/** A file of a page: its URL path, its type and its location on disk. */
+export interface WebPage {
   url: string
   type: keyof typeof TYPES
   file: URL
 }
 
-/** Serves the pages to everyone. They call operations for everything they do. */
+/** Serves the pages without authentication. Their scripts call operations, which check access. */
 export async function addPages(
   app: FastifyInstance,
-  pages: readonly Page[],
+  pages: readonly WebPage[],
   contentPolicy: string,
 ): Promise<void> {
   await Promise.all(

@@ -1,10 +1,10 @@
-/** How often one address may call, and what it is told. */
+/** Tests the rate limit per address, and the response headers that report it. */
 import type { FastifyReply } from 'fastify'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Problem } from '../../lib/problems.ts'
 import { rateLimit } from './rate-limit.ts'
 
-/** One call: the headers that it was answered with, and the refusal if it was one. */
+/** Counts one call. Returns the response headers, and the error if the call was rejected. */
 async function take(limit: ReturnType<typeof rateLimit>, key: string) {
   const headers: Record<string, unknown> = {}
   const reply = {
@@ -25,8 +25,8 @@ async function take(limit: ReturnType<typeof rateLimit>, key: string) {
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-describe('a limit of three a minute', () => {
-  test('lets three calls pass, counts them down, and refuses the fourth with a time to wait', async () => {
+describe('a rate limit of three calls a minute', () => {
+  test('allows three calls, counts them down and rejects the fourth with a delay', async () => {
     const limit = rateLimit('requests', 3)
     for (const left of [2, 1, 0]) {
       const { headers, problem } = await take(limit, 'a')
@@ -42,14 +42,14 @@ describe('a limit of three a minute', () => {
     expect(headers.ratelimit).toBe('"requests";r=0;t=50')
   })
 
-  test('counts each address by itself', async () => {
+  test('counts each address separately', async () => {
     const limit = rateLimit('requests', 1)
     expect((await take(limit, 'a')).problem).toBeUndefined()
     expect((await take(limit, 'b')).problem).toBeUndefined()
     expect((await take(limit, 'a')).problem).toBeDefined()
   })
 
-  test('lets calls pass again after a minute, however often they were refused', async () => {
+  test('allows calls again after a minute, however many were rejected', async () => {
     const limit = rateLimit('requests', 1)
     for (let calls = 0; calls < 5; calls++) await take(limit, 'a')
     vi.advanceTimersByTime(60_001)
@@ -57,7 +57,7 @@ describe('a limit of three a minute', () => {
   })
 })
 
-test('no limit counts nothing and says nothing', async () => {
+test('counts and reports nothing if the limit is 0', async () => {
   const limit = rateLimit('requests', 0)
   for (let calls = 0; calls < 100; calls++)
     expect(await take(limit, 'a')).toEqual({ headers: {}, problem: undefined })

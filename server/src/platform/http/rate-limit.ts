@@ -1,37 +1,38 @@
 /**
- * Bounds how often one address, user or tenant may call, and tells where they stand (the `RateLimit`
- * header fields of draft-ietf-httpapi-ratelimit-headers).
+ * Limits the calls per address, user or tenant. Reports the remaining calls in the `RateLimit` header fields
+ * (draft-ietf-httpapi-ratelimit-headers).
  */
 import type { FastifyReply } from 'fastify'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Problem } from '../../lib/problems.ts'
-
-const WINDOW_SECONDS = 60
+import { createQuota, WINDOW_SECONDS } from '../throttle/rate-limiter.ts'
 
 export interface RateLimit {
-  /** Counts a call of `key`; undefined when there is no limit. @throws Problem 429 beyond it */
+  /**
+   * Counts a call of `key`. Returns undefined if there is no limit.
+   * @throws Problem 429 beyond the limit
+   */
   take(key: string, reply: FastifyReply): Promise<void> | undefined
 }
 
 export interface Limits {
-  /** Of one address, whatever is asked for. */
+  /** Limit per address for all requests. */
   requests: RateLimit
-  /** Of one address and operation that anyone may guess at secrets with. */
+  /** Limit per address and operation, for operations that would let unauthenticated callers guess secrets. */
   guesses: RateLimit
-  /** Of one address and operation that another service notifies, for all tenants from few addresses. */
+  /** Limit per address and operation for provider notifications, which come from few addresses for all tenants. */
   notifications: RateLimit
-  /** Of one user, for what changes something: each change is kept in the journal for good. */
+  /** Limit per user for changes, because the journal stores each change permanently. */
   userWrites: RateLimit
-  /** Of all users of one tenant together. */
+  /** Limit for the changes of all users of one tenant together. */
   tenantWrites: RateLimit
-  /** Of one session, for what ends access: whoever uses up the changes of others does not keep them from it. */
+  /** Limit per session for revoking access. It is separate, so that using up the quota for changes cannot block it. */
   revocations: RateLimit
 }
 
-/** The limits of an address that an operation may have in place of `requests`. */
+/** The names of limits per address that an operation can use instead of `requests`. */
 export type OwnLimit = 'guesses' | 'notifications'
 
-/** Opens the limits, each with its calls a minute; 0 for no limit. A session has as many revocations as a user changes. */
+/** Creates the limits, each in calls per minute (0 for no limit). Revocations have the same limit as user changes. */
 export function openLimits(
   perMinute: Record<Exclude<keyof Limits, 'revocations'>, number>,
 ): Limits {
@@ -45,30 +46,26 @@ export function openLimits(
   }
 }
 
-/** @param perMinute calls of one key in any minute; 0 for no limit */
+/**
+ * Creates a limit. Its headers show `name`.
+ * @param perMinute calls per key and minute; 0 for no limit
+ */
 export function rateLimit(name: string, perMinute: number): RateLimit {
   if (perMinute === 0) return { take: () => undefined }
-  const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
+  const quota = createQuota(perMinute)
   const policy = `"${name}";q=${perMinute};w=${WINDOW_SECONDS}`
-  const tell = (reply: FastifyReply, left: RateLimiterRes) => {
-    const reset = Math.ceil(left.msBeforeNext / 1000)
-    add(reply, 'ratelimit-policy', policy)
-    add(reply, 'ratelimit', `"${name}";r=${Math.max(left.remainingPoints, 0)};t=${reset}`)
-    return reset
-  }
   return {
     async take(key, reply) {
-      try {
-        tell(reply, await limiter.consume(key))
-      } catch (refused) {
-        if (!(refused instanceof RateLimiterRes)) throw refused
-        throw new Problem('too_many_requests', { retryAfter: tell(reply, refused) })
-      }
+      const { isExceeded, remaining, resetMs } = await quota(key)
+      const reset = Math.ceil(resetMs / 1000)
+      add(reply, 'ratelimit-policy', policy)
+      add(reply, 'ratelimit', `"${name}";r=${remaining};t=${reset}`)
+      if (isExceeded) throw new Problem('too_many_requests', { retryAfter: reset })
     },
   }
 }
 
-/** Both fields are lists: a call may count towards several limits. */
+/** Appends an item to a list header, because a call may count towards several limits. */
 function add(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name)
   reply.header(name, before === undefined ? item : `${before}, ${item}`)

@@ -1,4 +1,4 @@
-/** Operations that providers call: bytes as they came, their headers, their networks, their limit. */
+/** Operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -21,7 +21,7 @@ interface Options {
   limited?: boolean
 }
 
-/** A server with one operation that answers what it was handed. */
+/** Opens a server with one operation that returns its input as the response. */
 async function open({ allowed, trustedProxies = 0, limited = false }: Options = {}) {
   const networks = allowed === undefined ? undefined : parseNetworks(allowed)
   const op = operation({
@@ -74,7 +74,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   addOperations(server, [op, other], {
     authenticate: nobody,
     refused: nobody,
-    requireOpen: () => undefined,
+    requireAvailable: () => undefined,
     limits,
     publicUrl: new URL('http://127.0.0.1'),
     log: silentLog,
@@ -90,7 +90,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
 
 type Server = Awaited<ReturnType<typeof open>>['server']
 
-/** Sends text on a connection of its own. Returns the first bytes that came back. */
+/** Sends text over a new connection. Returns the start of the response. */
 async function exchange(server: Server, text: string, host = '127.0.0.1'): Promise<string> {
   await server.listen({ host: host.includes(':') ? '::' : host, port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -106,21 +106,21 @@ async function exchange(server: Server, text: string, host = '127.0.0.1'): Promi
 
 const POST = 'POST /notify HTTP/1.1\r\nHost: x\r\n'
 
-describe('the body', () => {
+describe('raw bodies', () => {
   test.each([
     ['JSON', '{"a":1.0}'],
-    ['no JSON', '{'],
-    ['no UTF-8', Buffer.from([0xff, 0x00, 0xfe])],
+    ['invalid JSON', '{'],
+    ['invalid UTF-8', Buffer.from([0xff, 0x00, 0xfe])],
     ['a byte order mark', '\ufeff{}'],
-    ['of 20 KiB', Buffer.alloc(MOST, 'x')],
-  ])('is handed on as the bytes that came: %s', async (_what, payload) => {
+    ['20 KiB', Buffer.alloc(MOST, 'x')],
+  ])('passes the body to the handler as raw bytes: %s', async (_what, payload) => {
     const { send } = await open()
     const { status, body } = await send(payload)
     expect([status, body.bytes]).toEqual([200, Buffer.from(payload).toString('hex')])
   })
 
   test.each(['text/plain', 'application/json; charset=latin1', 'garbage', '/;;=', 'a/b;c="'])(
-    'is taken as the content type "%s"',
+    'accepts a body with the content type "%s"',
     async (type) => {
       const { send } = await open()
       expect(await send('{"a":1}', { 'content-type': type })).toMatchObject({
@@ -130,14 +130,17 @@ describe('the body', () => {
     },
   )
 
-  test('that is not there is no bytes', async () => {
+  test('passes empty bytes to the handler if the body is missing', async () => {
     const { send } = await open()
     expect(await send('')).toMatchObject({ status: 200, body: { bytes: '' } })
   })
 
-  test('of one byte more than the limit is 413, also in chunks', async () => {
+  test('rejects a body beyond the limit with 413, even if it arrives in chunks', async () => {
     const { server, send } = await open()
-    const refused = { code: 'body_too_large', detail: 'The body is larger than 20 KiB; send less' }
+    const refused = {
+      code: 'body_too_large',
+      detail: 'The request body is larger than 20 KiB. Send a smaller one.',
+    }
     expect(await send(Buffer.alloc(MOST + 1))).toEqual({ status: 413, body: refused })
     const chunk = `${MOST.toString(16)}\r\n${'x'.repeat(MOST)}\r\n`
     const answer = await exchange(
@@ -149,14 +152,14 @@ describe('the body', () => {
   })
 })
 
-describe('a header', () => {
-  test('is handed on as text, and none where it was not sent', async () => {
+describe('request headers', () => {
+  test('passes a header to the handler as text, and a missing one as an empty list', async () => {
     const { send } = await open()
     const { body } = await send('{}', { 'example-signature': 't=1,v1=ab', 'x-unasked': 'x' })
     expect(body.headers).toEqual({ 'Example-Signature': ['t=1,v1=ab'], 'X-Other': [] })
   })
 
-  test('that came twice is told apart from one with a comma, and an empty one from none', async () => {
+  test('distinguishes a repeated header from one with a comma', async () => {
     const { server } = await open()
     const twice = 'Example-Signature: a, b\r\nexample-signature: c\r\nX-Other:\r\n'
     const answer = await exchange(server, `${POST}${twice}Content-Length: 2\r\n\r\n{}`)
@@ -167,22 +170,22 @@ describe('a header', () => {
   })
 })
 
-describe('an address that is not in the networks', () => {
+describe('the permitted networks of an operation', () => {
   const refused = { status: 403, body: { code: 'sender_not_allowed' } }
 
-  test('is refused before a byte of the body is there', async () => {
+  test('rejects a sender outside the networks before any byte of the body arrives', async () => {
     const { server } = await open({ allowed: '192.0.2.0/24' })
     expect(await exchange(server, `${POST}Content-Length: 1000\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 403 /,
     )
   })
 
-  test('is refused before its body is measured', async () => {
+  test('rejects a sender outside the networks before it checks the size of the body', async () => {
     const { send } = await open({ allowed: '192.0.2.0/24' })
     expect(await send(Buffer.alloc(MOST + 1))).toMatchObject(refused)
   })
 
-  test('does not get in by what it writes into X-Forwarded-For', async () => {
+  test('rejects a sender outside the networks regardless of X-Forwarded-For', async () => {
     const none = await open({ allowed: '192.0.2.0/24' })
     const forged = { 'x-forwarded-for': '192.0.2.7' }
     expect(await none.send('{}', forged)).toMatchObject(refused)
@@ -195,19 +198,19 @@ describe('an address that is not in the networks', () => {
       })
   })
 
-  test('is told from one that the socket shows as IPv6', async () => {
+  test('accepts an IPv4 sender that the socket shows as IPv6', async () => {
     const { server } = await open({ allowed: '127.0.0.0/8' })
     const answer = await exchange(server, `${POST}Content-Length: 2\r\n\r\n{}`, '::')
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-test('everyone is heard where no networks are set', async () => {
+test('accepts all senders if no networks are configured', async () => {
   const { send } = await open()
   expect(await send('{}')).toMatchObject({ status: 200 })
 })
 
-test('the limit of its own takes the place of the limit of all requests', async () => {
+test('applies the limit of the operation instead of the limit for all requests', async () => {
   const { server, send } = await open({ limited: true })
   const statuses: number[] = []
   for (let calls = 0; calls < 4; calls += 1) statuses.push((await send('{}')).status)
@@ -215,7 +218,7 @@ test('the limit of its own takes the place of the limit of all requests', async 
   expect((await server.inject({ method: 'POST', url: '/other' })).statusCode).toBe(200)
 })
 
-test('the document says what is taken, and leaves 422 to the operation', async () => {
+test('documents the input and lets the operation itself answer 422', async () => {
   const { op } = await open()
   const document: any = openApiDocument([op], { version: '1' })
   const described = document.paths['/notify'].post

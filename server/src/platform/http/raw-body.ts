@@ -1,11 +1,11 @@
-/** A body that the operation judges for itself, such as a signed one: the bytes as they came. */
+/** Bodies that an operation receives as raw bytes and validates itself, such as signed messages. */
 import Type, { type TSchema } from 'typebox'
 
 /**
- * As the `body` of an operation: the handler gets the bytes, none for no body. Neither their content
- * type nor what they say is looked at, and a 422 is the operation's own to declare.
+ * The `body` schema of an operation that reads raw bytes. Without a body, the handler receives an empty buffer. Neither
+ * the content type nor the content is checked, and the operation must declare 422 itself.
  */
 export const RawBody = Type.Unsafe<Buffer>({})
 
-/** Whether the operation takes the bytes of its body. */
+/** Returns true if the operation reads its body as raw bytes. */
 export const takesBytes = ({ body }: { body?: TSchema }): boolean => body === RawBody

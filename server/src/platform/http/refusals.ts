@@ -1,4 +1,4 @@
-/** What an operation can refuse: its own codes and those that every operation of its kind has. */
+/** Lists the error codes of an operation: its own and those of every similar operation. */
 import { PROBLEMS, type ProblemCode } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
 import type { Restriction } from '../access/index.ts'
@@ -6,10 +6,10 @@ import { fileOf } from './download.ts'
 import type { AnyOperation } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
 
-/** The status of an answer without a body. */
+/** The status of a response without a body. */
 export const NO_CONTENT = 204
 
-/** The refusal of a session under a restriction. */
+/** The error code for a session under each restriction. */
 export const REFUSED_WHILE: Readonly<Record<Restriction, ProblemCode>> = {
   password: 'password_change_required',
   enrolment: 'enrolment_required',
@@ -26,7 +26,7 @@ const OF_ALL: readonly ProblemCode[] = [
   'busy',
 ]
 
-/** The record that a write refers to may be deleted while it runs. */
+/** Includes `conflict`, because a record that a write refers to may be deleted while the write runs. */
 const OF_WRITES: readonly ProblemCode[] = [
   'body_in_pieces',
   'body_incomplete',
@@ -34,12 +34,12 @@ const OF_WRITES: readonly ProblemCode[] = [
   'conflict',
 ]
 
-/** Every code that the operation can answer, in the order of the registry. 422 has none. */
+/** Returns every error code that the operation can answer, in the order of `PROBLEMS`. A 422 response has no code. */
 export function codesOf(op: AnyOperation): ProblemCode[] {
   const codes = new Set([
     ...OF_ALL,
     ...(op.method === 'GET' ? [] : OF_WRITES),
-    ...(op.whileClosed ? [] : (['restoring'] as const)),
+    ...(op.duringMaintenance ? [] : (['restoring'] as const)),
     ...(op.browserSession ? (['cross_site'] as const) : []),
     ...(op.onlyFrom ? (['sender_not_allowed'] as const) : []),
     ...(fileOf(op.success[1])?.ranges ? (['range_not_satisfiable'] as const) : []),
@@ -62,14 +62,14 @@ function codesOfAccess({ access: { roles }, whileRestricted = [] }: AnyOperation
   ]
 }
 
-/** Every status that the operation can answer, ascending. */
+/** Returns every status that the operation can answer, in ascending order. */
 export function statusesOf(op: AnyOperation): number[] {
   return [
     ...new Set([
       op.success[0],
       ...(fileOf(op.success[1])?.ranges ? [206] : []),
       ...(op.mayBeEmpty ? [NO_CONTENT] : []),
-      // An operation without input refuses unknown query parameters.
+      // Operations without input also answer 422, because they reject unknown query parameters.
       ...(takesBytes(op) && !op.refusesInput ? [] : [422]),
       ...codesOf(op).map((code) => PROBLEMS[code][0]),
     ]),

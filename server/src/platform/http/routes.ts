@@ -1,4 +1,4 @@
-/** Turns operations into Fastify routes: rate limit, authentication, access, input, handler, status. */
+/** Turns operations into Fastify routes: rate limit, authentication, access, input, handler and status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { JsonBytes } from '../../lib/json-bytes.ts'
 import { JsonText } from '../../lib/json-text.ts'
@@ -7,16 +7,16 @@ import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Time } from '../../lib/time.ts'
 import type { Caller, Identity, Origin } from '../access/index.ts'
 import { requireRole } from '../access/index.ts'
-import type { Conflicts, RequireOpen } from '../db/index.ts'
+import type { Conflicts, RequireAvailable } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { addressOf } from './address.ts'
-import { whenDone } from './arrival.ts'
 import { bodyLimitOf, takesLongBodies } from './body-limit.ts'
 import { browserSession, requireSameOrigin } from './browser-session.ts'
+import { type CallerQueue, callerQueue } from './caller-queue.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
-import { type FewAtOnce, fewAtOnce } from './few-at-once.ts'
+import { whenDone } from './every-request.ts'
 import { inputReader } from './input.ts'
 import type { AnyOperation } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
@@ -25,12 +25,12 @@ import { codesOf, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation behind the route; a route without one stops the boot. */
+    /** The operation of the route. A route with neither an operation nor `isPage` makes startup fail. */
     operation?: AnyOperation
     takesBody?: boolean
-    /** Its body is handed on as it came, of whatever type. */
+    /** True if the operation receives the body as raw bytes, with any content type. */
     takesBytes?: boolean
-    /** A static page or a redirect for everyone. */
+    /** True for a static page or a redirect, which needs no authentication. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -38,34 +38,37 @@ declare module 'fastify' {
   }
 }
 
-/** What the composition root hands to the routes. */
+/** Dependencies of the routes, which the composition root supplies. */
 export interface Guards {
-  /** The identity behind a bearer token. @throws Problem 401 */
+  /**
+   * Returns the identity that a bearer token belongs to.
+   * @throws Problem 401
+   */
   authenticate(token: string): Promise<Identity> | Identity
-  /** Journals every 403, and every refusal that reveals what exists, to a signed-in caller before the answer. */
+  /** Journals the rejection of a signed-in caller before the response: every 403, and errors that reveal a record. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
-  /** Refuses while a restore has closed the service for a tenant, or for all. */
-  requireOpen: RequireOpen
+  /** Throws while the tenant, or the whole service, is in maintenance mode. */
+  requireAvailable: RequireAvailable
   limits: Limits
-  /** Where browsers reach the service. */
+  /** The public address at which browsers reach the service. */
   publicUrl: URL
   log: Logger
   clock: Pick<Time, 'monotonic'>
-  /** What the breaking of a constraint means. */
+  /** The problems that violations of database constraints map to. */
   conflicts?: Conflicts
 }
 
-/** Registers the operations, and answers what they throw. */
+/** Registers the operations, and an error handler that answers their errors. */
 export function addOperations(
   app: FastifyInstance,
   operations: readonly AnyOperation[],
   guards: Guards,
 ): void {
-  const lists = fewAtOnce('lists', guards.clock)
-  const longWrites = fewAtOnce('changes of free-form objects', guards.clock)
+  const lists = callerQueue('lists', guards.clock)
+  const longWrites = callerQueue('updates of free-form objects', guards.clock)
   for (const op of operations) {
-    const few = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
-    addOperation(app, op, guards, few)
+    const queue = op.list ? lists : takesLongBodies(op) ? longWrites : undefined
+    addOperation(app, op, guards, queue)
   }
   const declared = new Map(operations.map((op) => [op, new Set(codesOf(op))]))
   app.setErrorHandler(async (error, request, reply) => {
@@ -80,7 +83,7 @@ export function addOperations(
       try {
         if (isJournaled) await guards.refused(caller, operation, answer)
       } catch (failure) {
-        // A refusal that cannot be journaled is not answered as if it were.
+        // A rejection that cannot be journaled is replaced by the error of the journal.
         return sendError(failure, request, reply, guards.log)
       }
     }
@@ -88,10 +91,13 @@ export function addOperations(
   })
 }
 
-/** Logged where an operation answers a refusal that it does not declare: a fault of the service. */
+/** Log message for an error code that the operation does not declare, which is a bug in the service. */
 export const UNDECLARED = 'undeclared refusal'
 
-/** @throws Error at boot when a route was registered that declares no operation */
+/**
+ * Makes startup fail for a route without access rules.
+ * @throws Error if a route is neither an operation nor a page
+ */
 export function requireOperations(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     if (!route.config?.operation && !route.config?.isPage)
@@ -101,12 +107,15 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-/** @param few lets a caller have few of its requests under way at once */
+/**
+ * Registers the route of an operation.
+ * @param queue limits how many requests a caller can run simultaneously
+ */
 function addOperation(
   app: FastifyInstance,
   op: AnyOperation,
   guards: Guards,
-  few?: FewAtOnce,
+  queue?: CallerQueue,
 ): void {
   const statuses = new Set(statusesOf(op))
   app.route({
@@ -117,11 +126,11 @@ function addOperation(
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
     onRequest: (request, reply, done) => whenDone(guard(op, guards, request, reply), done),
-    // Once more when the body is here: whoever sent it slowly may have been blocked meanwhile.
+    // Checked again after the body has arrived, because a slow sender may have been blocked in the meantime.
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
-    handler: handlerOf(op, few, (request) => authorize(op, guards, request)),
+    handler: handlerOf(op, queue, (request) => authorize(op, guards, request)),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
       guards.log.error(
@@ -135,9 +144,8 @@ function addOperation(
 }
 
 /**
- * The sender's network, token, role, and the limits of those who write. What is held in memory is there at once: only where
- * something must be waited for is there a promise, as a turn of the event loop costs as much as the whole
- * check.
+ * Checks the sender's network, the token, the role and the limits for writes. Returns a promise only if it must wait,
+ * because an extra turn of the event loop costs as much as all checks together.
  */
 function guard(
   op: AnyOperation,
@@ -153,7 +161,7 @@ function guard(
   return authorized === undefined ? count() : authorized.then(count)
 }
 
-/** @throws Problem 403 for an address that the operation may not be called from */
+/** @throws Problem 403 for an address that may not call the operation */
 function refuseStrangers({ onlyFrom }: AnyOperation, request: FastifyRequest): void {
   const networks = onlyFrom?.()
   if (networks && !isWithin(networks, addressOf(request))) throw new Problem('sender_not_allowed')
@@ -167,7 +175,7 @@ function countWrite(
 ): Promise<void> | undefined {
   if (!caller) return undefined
   if (endsAccess) return revocations.take(caller.session_id, reply)
-  // The user first: what is refused to one is not taken from their tenant.
+  // Count the user's limit first, so that a rejected call does not use up the tenant's quota.
   const counted = userWrites.take(String(caller.user_id), reply)
   const ofTenant = () => tenantWrites.take(String(caller.tenant_id), reply)
   return counted === undefined ? ofTenant() : counted.then(ofTenant)
@@ -178,7 +186,7 @@ function authorize(
   guards: Guards,
   request: FastifyRequest,
 ): Promise<void> | undefined {
-  if (!op.access.roles) return refuseWhileClosed(op, guards, null)
+  if (!op.access.roles) return refuseInMaintenance(op, guards, null)
   const proven = guards.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
@@ -186,27 +194,38 @@ function authorize(
     if (restriction && !op.whileRestricted?.includes(restriction))
       throw new Problem(REFUSED_WHILE[restriction])
     requireRole(op.access, request.caller)
-    return refuseWhileClosed(op, guards, identity.tenant_id)
+    return refuseInMaintenance(op, guards, identity.tenant_id)
   }
   return proven instanceof Promise ? proven.then(accept) : accept(proven)
 }
 
-/** @throws Problem 503 while a restore has closed the service for the tenant; null for who has none yet */
-function refuseWhileClosed(op: AnyOperation, { requireOpen }: Guards, tenantId: number | null) {
-  return op.whileClosed ? undefined : requireOpen(tenantId)
+/**
+ * Rejects a request during maintenance, unless the operation remains available.
+ * @param tenantId null for a caller without a tenant
+ * @throws Problem 503 while the tenant, or the whole service, is in maintenance mode
+ */
+function refuseInMaintenance(
+  op: AnyOperation,
+  { requireAvailable }: Guards,
+  tenantId: number | null,
+) {
+  return op.duringMaintenance ? undefined : requireAvailable(tenantId)
 }
 
 function callerOf(identity: Identity, request: FastifyRequest): Caller {
   return { ...identity, origin: originOf(request) }
 }
 
-/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+/**
+ * Returns the bearer token of a request (RFC 6750 §2.1). The scheme is case-insensitive (RFC 9110 §11.1).
+ * @throws Problem 401 if the request has none
+ */
 function bearerToken(request: FastifyRequest): string {
   const header = request.headers.authorization
   if (!header) throw new Problem('not_authenticated')
   if (header.slice(0, 7).toLowerCase() !== 'bearer ')
     throw new Problem('not_authenticated', {
-      detail: 'Send the access token as Authorization: Bearer',
+      detail: 'Not authenticated. Send the access token as Authorization: Bearer.',
     })
   return header.slice(7).trim()
 }
@@ -214,7 +233,7 @@ function bearerToken(request: FastifyRequest): string {
 function originOf(request: FastifyRequest): Origin {
   return {
     ip: addressOf(request),
-    // Most requests write nothing, and then nobody asks.
+    // Computed only when read, because most requests record nothing.
     get user_agent() {
       const agent = request.headers['user-agent']
       return agent ? agent.toWellFormed().replaceAll('\0', '').slice(0, 400) : null
@@ -225,10 +244,14 @@ function originOf(request: FastifyRequest): Origin {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** @param authorizeAgain asked when a turn has come, as the caller may have been signed out while they waited */
+/**
+ * Returns the Fastify handler of an operation.
+ * @param authorizeAgain repeats the access check after queuing, because the caller may have been signed out in the
+ * meantime
+ */
 function handlerOf(
   op: AnyOperation,
-  few: FewAtOnce | undefined,
+  queue: CallerQueue | undefined,
   authorizeAgain: (request: FastifyRequest) => Promise<void> | undefined,
 ): RouteHandlerMethod {
   const readInput = inputReader(op)
@@ -254,8 +277,8 @@ function handlerOf(
       }
       const call = { ...input, caller, origin, host, headers, browserSession: cookie }
       const handle = () => op.handle(call)
-      if (!few || !caller) return handle()
-      return few.run(caller.user_id, async () => {
+      if (!queue || !caller) return handle()
+      return queue.run(caller.user_id, async () => {
         await authorizeAgain(request)
         return handle()
       })
@@ -274,7 +297,7 @@ const NO_HEADERS = Object.freeze({})
 
 function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRequest) {
   if (!headers) return NO_HEADERS
-  // Names stand at even places.
+  // Raw headers alternate names (even indexes) and values.
   const valuesOf = (wanted: string) =>
     rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === wanted)
   return Object.fromEntries(
@@ -282,7 +305,7 @@ function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRe
   )
 }
 
-/** For the serializer: undeclared fields never leave, whatever a service answers. */
+/** Returns the response schemas for the serializer, which drops undeclared fields from every response. */
 function responseSchemas(op: AnyOperation): Record<string, unknown> {
   const [status, schema] = op.success
   const refusals = statusesOf(op)
@@ -290,7 +313,7 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
     .map((refusal) => [refusal, anonymous(refusal === 422 ? InvalidBody : ProblemBody)])
   return {
     ...Object.fromEntries(refusals),
-    // What is streamed is serialized by nobody.
+    // Files are streamed, so they need no serializer.
     ...(op.mayBeEmpty ? { [NO_CONTENT]: { type: 'null' } } : {}),
     ...(fileOf(schema) ? {} : { [status]: schema ? anonymous(schema) : { type: 'null' } }),
   }
@@ -298,7 +321,7 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
 
 const isRefusal = (status: number) => status >= 400
 
-/** The schema without the names that are for the OpenAPI document; Fastify would want them unique. */
+/** Returns the schema without names. Only the OpenAPI document uses them, and Fastify would require unique names. */
 function anonymous(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value)))
 }

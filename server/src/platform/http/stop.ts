@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
 
-/** For requests that are under way at a stop. */
+/** How long a shutdown waits for running requests before it closes their connections. */
 const PATIENCE_MS = 7_000
 
-/** Accepts no more, waits for the requests that are under way, and cuts off those that take too long. */
+/** Stops accepting requests and waits for running ones. Closes the connections of requests that take too long. */
 export async function stopServing(server: FastifyInstance, clock: Time): Promise<void> {
   const closed = server.close()
   if (await within(clock, PATIENCE_MS, closed)) return

@@ -1,4 +1,4 @@
-/** What the parser refuses: no request comes of it, so no hook and no handler sees it. */
+/** Answers requests that Node's HTTP parser rejects, because no hook or handler runs for them. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { Problem, type ProblemCode } from '../../lib/problems.ts'
@@ -11,15 +11,15 @@ const CODES: Record<string, ProblemCode> = {
 }
 
 /**
- * Answers what is no request as other refusals are, and ends the connection, as nobody knows where the next one
- * would begin (RFC 9112 §2.2).
+ * Answers a malformed request with the standard error body. Closes the connection, because the start of the next
+ * request is unknown (RFC 9112 §2.2).
  */
 export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, log: Logger): void {
-  // Whoever has gone hears no answer.
+  // A client that has disconnected cannot receive a response.
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const { code, status, message } = new Problem(CODES[error.code ?? ''] ?? 'unreadable_request')
   const req_id = randomUUID()
-  log.info({ req_id, status, code, ip: socket.remoteAddress }, 'refused')
+  log.info({ req_id, status, code, ip: socket.remoteAddress }, 'request rejected')
   const body = JSON.stringify({ detail: message, code })
   const headers = {
     ...SECURITY_HEADERS,
@@ -30,7 +30,7 @@ export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, l
   }
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   if (socket.writable)
-    // Without a phrase, which nobody goes by (RFC 9112 §4).
+    // The status line has no reason phrase, because clients ignore it (RFC 9112 §4).
     socket.write(`HTTP/1.1 ${status} \r\n${head.join('')}\r\n${body}`)
   socket.destroy(error)
 }

@@ -1,16 +1,19 @@
-/** pg-boss on a pool of its own: as the worker's role, without DDL, and calm while the database is away. */
+/** Runs pg-boss on a pool of its own, as the worker role and without DDL. Survives an unreachable database. */
 import { CompiledQuery } from 'kysely'
 import { PgBoss } from 'pg-boss'
+import type { Time } from '../../lib/time.ts'
 import { openWorkerPool } from '../db/connection.ts'
-import { type DatabaseAddress, problemOf, type TenantTx } from '../db/index.ts'
+import { markFailure } from '../db/failures.ts'
+import type { Changes, DatabaseAddress, TenantTx } from '../db/index.ts'
+import { openServerPool } from '../db/server-pool.ts'
 import type { Logger } from '../observe/log.ts'
 
-/** What pg-boss runs its statements on. */
+/** The interface through which pg-boss runs its statements. */
 export interface Statements {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
 }
 
-/** An attempt at a job; it holds only as long as nobody else has taken the job over. */
+/** An attempt at a job. The claim is valid until another process takes the job over. */
 export interface Claim {
   id: string
   retryCount: number
@@ -18,71 +21,59 @@ export interface Claim {
 
 export interface Boss {
   readonly jobs: PgBoss
-  /** Makes a claimed job claimable again, in some seconds and without counting the attempt against it. */
+  /** Releases a claimed job, so that it can be claimed again after `seconds`. The attempt is not counted. */
   release(name: string, claim: Claim, seconds: number): Promise<void>
-  /** Whether the error only says that the database is away, which is logged already, and once. */
-  isAway(error: unknown): boolean
-  /** Lets go of the connections, waiting for the statements that run. */
+  /** Waits for running statements, and closes the connections. */
   close(): Promise<void>
 }
 
 export interface BossOptions {
+  changes: Changes
+  clock: Time
   log: Logger
   works: boolean
-  /** Seconds between looks at leases and schedules. */
+  /** Seconds between two checks for expired leases and due schedules. */
   maintenanceSeconds: number
 }
 
 export function openBoss(
   address: DatabaseAddress,
-  { log, works, maintenanceSeconds }: BossOptions,
+  { changes, clock, log, works, maintenanceSeconds }: BossOptions,
 ): Boss {
-  const pool = openWorkerPool(address, works ? 3 : 1)
-  let away = false
-
-  const isAway = (error: unknown) => problemOf(error)?.code === 'database_away'
-  function lost(error: unknown): void {
-    if (!away) log.warn({ err: error }, 'jobs wait: their database is away')
-    away = true
-  }
-  pool.on('error', lost)
+  const pool = openServerPool(openWorkerPool(address, works ? 3 : 1), {
+    changes,
+    log,
+    clock,
+    onLost: (err) => log.warn({ err }, 'job database connection lost'),
+  })
 
   const db: Statements = {
     async executeSql(text, values) {
-      try {
-        const result = await pool.query(text, values)
-        if (away) log.info({}, 'jobs go on: their database is back')
-        away = false
-        return result
-      } catch (error) {
-        if (isAway(error)) lost(error)
-        throw error
-      }
+      return pool.query(text, values)
     },
   }
   const jobs = new PgBoss({ db, schema: 'pgboss', ...settings(works, maintenanceSeconds) })
   jobs.on('error', (error) => {
-    if (!isAway(error)) log.warn({ err: asError(error) }, 'the upkeep of jobs failed')
+    log.warn({ err: asError(error) }, 'job maintenance failed')
   })
-  // Only the message: its data may quote a statement with its values.
+  // Logs only the message, because the other data may contain a statement with its values.
   jobs.on('warning', ({ message }) => log.warn({}, message))
   return {
     jobs,
-    // The next claim counts on, so whatever this process still says of its own is fenced off.
+    // The next claim has a higher attempt number, which invalidates later statements of this process.
     release: async (name, { id, retryCount }, seconds) =>
       void (await db.executeSql(RELEASE, [name, id, retryCount, seconds])),
-    isAway,
-    close: () => pool.end(),
+    close: pool.close,
   }
 }
 
-/** pg-boss fails what a stopping process still runs; that costs a retry and waits its delay. */
+/** Releases a claim. pg-boss itself would fail the jobs of a stopping process, which costs a retry and its delay. */
 const RELEASE = `
   update pgboss.job_common
   set state = 'retry', start_after = pgboss.job_now() + make_interval(secs => $4), retry_limit = retry_limit + 1
   where name = $1 and id = $2 and state = 'active' and retry_count = $3`
 
-/** Everything off that makes or rebuilds tables (the migrations do) or that nobody asked for. */
+/** Returns settings that disable unused features and all DDL, because the migrations create the tables. */
 function settings(works: boolean, maintenanceSeconds: number) {
   const seldom = 24 * 60 * 60
   return {
@@ -100,19 +91,20 @@ function settings(works: boolean, maintenanceSeconds: number) {
     cronMonitorIntervalSeconds: maintenanceSeconds,
     cronWorkerIntervalSeconds: Math.ceil(maintenanceSeconds / 2),
     queueCacheIntervalSeconds: seldom,
-    // Jobs that wait for other jobs: not used.
+    // Dependencies between jobs are not used.
     flowIntervalSeconds: seldom,
   }
 }
 
-/** pg-boss spreads some errors into plain objects. */
+/** Converts an error of pg-boss to an `Error`. pg-boss copies some errors into plain objects. */
 function asError(error: unknown): Error {
   if (error instanceof Error) return error
   const { message, stack, code } = error as { message?: string; stack?: string; code?: string }
-  return Object.assign(new Error(message), { stack, code })
+  // pg-boss contacts only the database, so the database caused the failure.
+  return markFailure(Object.assign(new Error(message), { stack, code }))
 }
 
-/** pg-boss' statements, run inside the caller's transaction and with the caller's rights. */
+/** Returns an interface that runs pg-boss' statements in the caller's transaction, with the caller's privileges. */
 export function statementsOn(tx: TenantTx): Statements {
   return {
     async executeSql(text, values = []) {

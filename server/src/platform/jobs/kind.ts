@@ -1,28 +1,26 @@
-/** What a kind of job is: its name, and how often and how long it is tried. */
+/** The kinds of jobs, each with its name, retries and time limits. */
 
 declare const carries: unique symbol
 
-/** A kind of job whose data are `T`. */
+/** A kind of job with data of type `T`. */
 export interface JobKind<T extends object> {
   readonly name: string
-  /** How often it is tried again after the first attempt. */
+  /** The number of retries after the first attempt. */
   readonly retries: number
   readonly retryDelaySeconds: number
-  /** Whether each wait is about twice the one before, scattered so that failures do not march in step. */
+  /**
+   * Whether each delay is about twice the previous one. The delays are randomized, so that jobs that failed together do
+   * not retry together.
+   */
   readonly retryBackoff: boolean
-  /** The longest wait that `retryBackoff` grows to. */
+  /** The maximum delay with `retryBackoff`. */
   readonly retryDelayMaxSeconds?: number
-  /** The lease: an attempt that takes longer has failed, and so has one whose process died. */
+  /** The lease in seconds. An attempt that takes longer has failed. The lease also ends attempts whose process died. */
   readonly expireInSeconds: number
-  /** Whether days later it still does what it was for, and no harm: given up, it may be tried again. */
-  readonly mayRunLate: boolean
   readonly [carries]?: T
 }
 
-/**
- * Names a kind of job. Without options: 5 retries that wait from 10 s on, of 5 minutes each, and of use
- * however late.
- */
+/** Defines a kind of job. By default, 5 retries with increasing delays from 10 s, and a lease of 5 minutes. */
 export function jobKind<T extends object>(
   name: string,
   options: Partial<Omit<JobKind<T>, 'name'>> = {},
@@ -32,16 +30,15 @@ export function jobKind<T extends object>(
     retryDelaySeconds: 10,
     retryBackoff: true,
     expireInSeconds: 300,
-    mayRunLate: true,
     ...options,
     name,
   })
 }
 
-/** Failed jobs stay this long for someone to look at; done ones are deleted at once. */
+/** How long failed jobs are kept for inspection. Completed jobs are deleted immediately. */
 const KEEP_FAILED_SECONDS = 7 * 24 * 60 * 60
 
-/** The kind in pg-boss' words, as both its queue and each of its jobs take it. */
+/** Returns the limits of a kind as pg-boss options, which apply to its queue and to each job. */
 export function limitsOf(kind: JobKind<object>) {
   return {
     retryLimit: kind.retries,

@@ -1,14 +1,14 @@
 /**
- * Works off one kind of job: claims what is due, runs it, settles it, and gives back at the stop
- * what has not finished. A claim is fenced by its attempt, so a worker whose lease ran out cannot
- * settle what another has taken over.
+ * Runs one kind of job: claims due jobs, runs them, records the result, and releases unfinished jobs when it stops.
+ * Each claim has an attempt number, so a worker whose lease expired cannot record a result for a job that another
+ * worker has taken over.
  */
 import type { JobWithMetadata } from 'pg-boss'
 import { SECOND } from '../../lib/clock.ts'
 import { poller } from '../../lib/poller.ts'
 import type { Time } from '../../lib/time.ts'
 import { within } from '../../lib/within.ts'
-import { isResting } from '../db/index.ts'
+import { isDatabaseFailure, isResting } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Boss } from './boss.ts'
@@ -17,9 +17,9 @@ import type { JobKind } from './kind.ts'
 export interface JobContext {
   /** Aborts when the process stops or the lease ends. */
   signal: AbortSignal
-  /** The job's id, the same at every attempt. */
+  /** The job's id, which is the same for every attempt. */
   id: string
-  /** 1 at the first. */
+  /** The number of the attempt, starting at 1. */
   attempt: number
 }
 
@@ -28,29 +28,39 @@ export type Handler<T extends object> = (data: T, context: JobContext) => Promis
 export interface Work<T extends object> {
   kind: JobKind<T>
   handler: Handler<T>
-  /** How many run side by side in this process. */
+  /** The maximum number of concurrent jobs in this process. */
   concurrency: number
-  /** How often to ask for what others have enqueued, or what has come due. */
+  /** Seconds between polls for jobs that other processes enqueued or that became due. */
   pollSeconds: number
-  /** Says when the work begins; what is enqueued before waits. */
+  /** Calls `begin` when jobs may start. Jobs enqueued earlier wait until then. */
   when: (begin: () => void) => void
-  /** Whether nothing is begun for now, as a restore has closed the service. */
+  /** Returns whether all tenants are in maintenance mode. While true, no jobs start. */
   rests: () => boolean
 }
 
-export interface Worker {
-  /** There is something to do: asks now. */
+export interface JobWorker {
+  /** Polls for jobs immediately. */
   wake(): void
-  /** Fetches now. Resolves when no job is running and no due job is left. Returns how many jobs it began so far. */
+  /**
+   * Polls immediately. Resolves when no job is running and no due job is left. Returns how many jobs the worker has
+   * started so far.
+   */
   idle(): Promise<number>
-  /** Takes no more, waits up to `patience` ms for what runs, and releases the rest. */
+  /** Stops claiming jobs, waits up to `patience` ms for running jobs, and releases the unfinished jobs. */
   stop(patience: number): Promise<void>
 }
 
-/** How long to wait before telling the database again what it could not hear. */
+/** The delay between attempts to record a result while the database is away. */
 const SETTLE_AGAIN_MS = 500
-/** Between looks whether a restore is over. */
+/** The interval at which a worker checks whether maintenance mode has ended. */
 const RESTING_SECONDS = 1
+
+interface WorkerDeps {
+  log: Logger
+  clock: Time
+  /** Returns whether this node has lost its database. */
+  isAway: () => boolean
+}
 
 interface Running {
   job: JobWithMetadata<object>
@@ -59,28 +69,28 @@ interface Running {
   isReleased: boolean
 }
 
-export function startWorker(
+export function startJobWorker(
   boss: Boss,
   work: Work<object>,
-  { log, clock }: { log: Logger; clock: Time },
-): Worker {
+  { log, clock, isAway }: WorkerDeps,
+): JobWorker {
   const { kind, handler, concurrency } = work
   const running = new Map<string, Running>()
   let begun = 0
   let isStopping = false
   let isOver = false
-  /** Whether the last look found as much as there was room for, so that there may be more. */
+  /** Whether the last poll filled all free slots, so that more jobs may be due. */
   let mayHaveMore = false
 
   const fetches = poller(fetch, {
     clock,
     pollMs: work.pollSeconds * SECOND,
     onError(error) {
-      if (!boss.isAway(error)) log.warn({ err: error, job: kind.name }, 'asking for jobs failed')
+      log.warn({ err: error, job: kind.name }, 'fetching of jobs failed')
     },
   })
 
-  /** Begins what is due, as far as there is room. Returns the milliseconds until it is asked again. */
+  /** Starts due jobs while there are free slots. Returns the milliseconds until the next poll. */
   async function fetch(): Promise<number> {
     if (work.rests()) return RESTING_SECONDS * SECOND
     const room = concurrency - running.size
@@ -91,18 +101,14 @@ export function startWorker(
       mayHaveMore = jobs.length === room
       for (const job of jobs) begin(job)
     }
-    // Scattered, so that nodes do not ask all at the same moment.
+    // Randomized, so that nodes do not poll at the same moment.
     return work.pollSeconds * SECOND * (0.8 + 0.4 * Math.random())
   }
 
   function begin(job: JobWithMetadata<object>): void {
     begun += 1
-    const entry: Running = {
-      job,
-      abort: new AbortController(),
-      done: Promise.resolve(),
-      isReleased: false,
-    }
+    const abort = new AbortController()
+    const entry: Running = { job, abort, done: Promise.resolve(), isReleased: false }
     running.set(job.id, entry)
     entry.done = run(entry).finally(() => {
       running.delete(job.id)
@@ -114,7 +120,7 @@ export function startWorker(
     const { job, abort } = entry
     if (isStopping) return release(entry, 0)
     const endLease = clock.after(job.expireInSeconds * SECOND, () =>
-      abort.abort(new Error(`not done within ${kind.expireInSeconds} s`)),
+      abort.abort(new Error(`job not completed within ${kind.expireInSeconds} s`)),
     )
     try {
       const context = { signal: abort.signal, id: job.id, attempt: job.retryCount + 1 }
@@ -122,12 +128,13 @@ export function startWorker(
     } catch (error) {
       if (entry.isReleased) return
       if (isResting(error)) return release(entry, RESTING_SECONDS)
+      if (isDatabaseFailure(error) && !isStopping && isFree(entry)) return putOff(entry, error)
       return isStopping && isAbort(error, abort.signal) ? release(entry, 0) : fail(entry, error)
     } finally {
       endLease()
     }
-    // Done is done even when it took too long to be given back: only the fence can object.
-    await settle(entry, 'deleting a job that is done', () =>
+    // A job that completes during a stop still counts as completed, unless another worker has claimed it.
+    await settle(entry, 'deletion of a completed job', () =>
       boss.jobs.deleteJob(kind.name, { id: job.id, retryCount: job.retryCount }),
     )
   }
@@ -135,26 +142,45 @@ export function startWorker(
   async function fail(entry: Running, error: unknown): Promise<void> {
     const { job } = entry
     const attempt = job.retryCount + 1
-    const fields = { job: kind.name, id: job.id, attempt, err: error }
+    // Logs only the reason, because a line with the database's error would count as part of an outage.
+    const cause = isDatabaseFailure(error) ? { reason: reasonOf(error) } : { err: error }
+    const fields = { job: kind.name, id: job.id, attempt, ...cause }
     const isLast = job.retryCount >= job.retryLimit
-    if (isLast) log.error(fields, `gave up job ${kind.name} after ${attempt} attempts`)
-    else log.warn(fields, `job ${kind.name} failed and will be tried again`)
-    // The log may know what went wrong, the table need not: messages quote what they were about.
+    if (isLast) log.error(fields, `job ${kind.name} failed for good after ${attempt} attempts`)
+    else log.warn(fields, `job ${kind.name} failed and will be retried`)
+    // Stores only name and code in the table, because the message of an error may quote data.
     const { name, code } = error as Error & { code?: string }
-    await settle(entry, 'noting that a job failed', () =>
+    await settle(entry, 'recording of a job failure', () =>
       boss.jobs.fail(kind.name, { id: job.id, retryCount: job.retryCount }, { name, code }),
     )
   }
 
-  /** Makes the job claimable again, without counting the attempt. */
+  /**
+   * Returns whether a database failure does not count as an attempt. True while this node has lost its database, and
+   * once more per job, because a job may notice the loss first. Any other database failure counts, such as a lack of
+   * memory for the job's queries.
+   */
+  const isFree = ({ job }: Running): boolean => isAway() || job.retryLimit <= kind.retries
+
+  /** Releases a job that failed only because the database was away. Waits until the database is back. */
+  function putOff(entry: Running, error: unknown): Promise<void> {
+    const { id } = entry.job
+    if (!isAway())
+      log.info({ job: kind.name, id, reason: reasonOf(error) }, `job ${kind.name} postponed`)
+    return settle(entry, 'release of a job', () =>
+      boss.release(kind.name, entry.job, RESTING_SECONDS),
+    )
+  }
+
+  /** Releases the job, so that it can be claimed again. The attempt is not counted. */
   async function release(entry: Running, seconds: number): Promise<void> {
     entry.isReleased = true
-    await canFail(boss.release(kind.name, entry.job, seconds), `releasing job ${kind.name}`, log)
+    await canFail(boss.release(kind.name, entry.job, seconds), `release of job ${kind.name}`, log)
   }
 
   /**
-   * Tells the database how a job ended, for as long as it takes: were it forgotten, the work would
-   * be done a second time once the lease is over.
+   * Records a job's result, and retries until the database has stored it. Without a recorded result, the job would run
+   * again after its lease.
    */
   async function settle(entry: Running, what: string, tell: () => Promise<unknown>): Promise<void> {
     while (!isOver && !entry.isReleased) {
@@ -162,7 +188,7 @@ export function startWorker(
         await tell()
         return
       } catch (error) {
-        if (!boss.isAway(error))
+        if (!isDatabaseFailure(error))
           return log.error({ err: error, job: kind.name, id: entry.job.id }, `${what} failed`)
         await clock.delay(SETTLE_AGAIN_MS)
       }
@@ -180,7 +206,8 @@ export function startWorker(
     },
     async stop(patience) {
       isStopping = true
-      for (const { abort } of running.values()) abort.abort(new Error('the process stops'))
+      for (const { abort } of running.values())
+        abort.abort(new Error('the process is shutting down'))
       const finished = fetches
         .stop()
         .then(() => Promise.allSettled([...running.values()].map(({ done }) => done)))
@@ -191,11 +218,16 @@ export function startWorker(
   }
 }
 
-/** Rejects when the signal aborts while `counts`; otherwise never ends. */
+/** Rejects if `counts` returns true when the signal aborts. Otherwise, never settles. */
 function endOf(signal: AbortSignal, counts: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => counts() && reject(signal.reason), { once: true })
   })
+}
+
+function reasonOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException
+  return message || String(code)
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

@@ -1,6 +1,6 @@
-/** Builders and sample records for the examples in the registry of actions. */
+/** Builders and sample records for the example entries in the registry of actions. */
 
-/** A journal entry as a webhook shows it. A test compares each example with real entries. */
+/** An example journal entry, as a webhook receives it. A test compares each example with real entries. */
 export interface ActionExample {
   resource_type: string
   resource_id: string | null
@@ -10,7 +10,7 @@ export interface ActionExample {
 
 export const [SUPERADMIN, ADMIN, NURSE] = [1, 41, 57]
 
-/** Returns the builder of examples about one resource, which by default `by` changed. */
+/** Returns a builder of example entries about one resource. Unless stated otherwise, user `by` made the change. */
 export const about =
   (resource_type: string, resource_id: string | null, by: number) =>
   (changes: object | null = null, user_id: number | null = by): ActionExample => ({
@@ -26,7 +26,7 @@ export const user = about('user', String(NURSE), ADMIN)
 export const session = about('session', '3f0c2b1e-52a4-4c0e-9a53-1f2d6b7a9c10', NURSE)
 export const webhook = about('webhook', '5', ADMIN)
 export const patient = about('patient', '9001', NURSE)
-/** A payment changes because its provider reports it, so no user is the actor. */
+/** Builds the entry of a payment change. It has no user, because the payment provider reports the change. */
 export const payment = (before: object | null, after: object) =>
   about('payment', '81', ADMIN)({ before, after }, null)
 export const backup = about('backup', 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11', ADMIN)

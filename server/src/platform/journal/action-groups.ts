@@ -1,4 +1,4 @@
-/** The groups of actions and the resources that they are about, derived from the registry. */
+/** Derives from the registry the groups of actions and the resource types of their entries. */
 import type { ActionExample } from './action-examples.ts'
 import { ACTIONS, type Action } from './actions.ts'
 
@@ -9,18 +9,18 @@ interface RegisteredAction {
 
 type GroupOf<A extends string> = A extends `${infer Group}.${string}` ? Group : never
 
-/** The noun that an action begins with, such as `user` in `user.blocked`. */
+/** The noun at the start of an action, such as `user` in `user.blocked`. */
 export type ActionGroup = GroupOf<Action>
 
 /** Returns the group of an action. */
 export const groupOf = (action: Action): ActionGroup => action.split('.')[0] as ActionGroup
 
-/** Every group once, in the order of the registry. */
+/** All groups without duplicates, in the order of the registry. */
 export const ACTION_GROUPS: readonly ActionGroup[] = [
   ...new Set((Object.keys(ACTIONS) as Action[]).map(groupOf)),
 ]
 
-/** The resource types of groups and actions that have no example and are about something other than their group's noun. */
+/** Resource types of groups and actions that have no example and whose resource is not named like the group. */
 const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   outbound: 'installation',
   access: 'operation',
@@ -29,7 +29,7 @@ const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   'auth.key_rotated': 'signing_key',
 }
 
-/** Returns the type of the resource that entries of the action are about. A test compares it with real entries. */
+/** Returns the resource type of the action's entries. A test compares it with real entries. */
 export function resourceTypeOf(action: Action): string {
   const { example }: RegisteredAction = ACTIONS[action]
   const group = groupOf(action)

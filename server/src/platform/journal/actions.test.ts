@@ -1,21 +1,21 @@
-/** Which actions others may subscribe to. */
+/** Tests which actions webhooks and the messenger can subscribe to. */
 import { describe, expect, test } from 'vitest'
 import { ACTIONS, isPublic, PUBLIC_ACTIONS } from './index.ts'
 
-describe('of the actions', () => {
-  test('of webhooks, only the test is an event', () => {
+describe('the registry of actions', () => {
+  test('contains no events about webhooks, except for the test event', () => {
     const ofWebhooks = Object.keys(ACTIONS).filter((action) => action.startsWith('webhook.'))
     expect(ofWebhooks.length).toBeGreaterThan(1)
     expect(ofWebhooks.filter(isPublic)).toEqual(['webhook.test'])
   })
 
-  test('those that are events make one list, and no other is in it', () => {
+  test('lists exactly the public actions as events', () => {
     expect(PUBLIC_ACTIONS).toEqual(Object.keys(ACTIONS).filter(isPublic))
     expect(PUBLIC_ACTIONS).toContain('user.blocked')
     expect(PUBLIC_ACTIONS).not.toContain('access.refused')
   })
 
-  test('what nobody could hear is no event', () => {
+  test('lists no event that no webhook could receive', () => {
     const offered = Object.keys(ACTIONS).filter((action) => /^(auth|tenant)\./.test(action))
     expect(offered.filter((action) => !isPublic(action))).toEqual([
       'tenant.purged',
@@ -31,6 +31,6 @@ test.each([
   ['user', false],
   ['users', false],
   ['', false],
-])('the action "%s", which this release does not know, is an event: %s', (action, expected) => {
+])('treats the unknown action "%s" as an event: %s', (action, expected) => {
   expect(isPublic(action)).toBe(expected)
 })

@@ -1,4 +1,4 @@
-/** The closed registry of what the journal can hold, each action with its meaning and an example. */
+/** The complete registry of journal actions, each with its meaning and an example. */
 
 import {
   type ActionExample,
@@ -31,9 +31,9 @@ import {
 } from './action-examples.ts'
 
 /**
- * Every action that the journal can hold: `resource.verb` with what it means. The public ones are
- * the events that webhooks and the messenger may subscribe to, and have an example; `docs/events.md`
- * is tested against this table.
+ * Every action that the journal can contain, in the form `resource.verb`, with its meaning. Public actions are the
+ * events that webhooks and the messenger can subscribe to; each has an example. A test compares
+ * `docs/reference/events.md` with this table.
  */
 export const ACTIONS = {
   'tenant.created': {
@@ -49,16 +49,21 @@ export const ACTIONS = {
     example: tenant({ before: inactive, after: active }),
   },
   'tenant.deactivated': {
-    meaning: 'A tenant was deactivated and its users signed out',
+    meaning: 'A tenant was deactivated and its users were signed out',
     example: tenant({ before: active, after: inactive }),
   },
   'tenant.deleted': {
-    meaning: 'A tenant was deleted; it can be restored until it is purged',
+    meaning: 'A tenant was deleted. It can be restored until it is purged',
     example: tenant(),
   },
-  'tenant.purged': { meaning: "A deleted tenant's data was destroyed for good" },
-  'tenant.restored': { meaning: 'A deleted tenant was put back', example: tenant(null, null) },
-  'outbound.released': { meaning: 'What a restored copy held back may go out' },
+  'tenant.purged': { meaning: 'The data of a deleted tenant was permanently destroyed' },
+  'tenant.restored': { meaning: 'A deleted tenant was restored', example: tenant(null, null) },
+  'outbound.released': {
+    meaning: 'Outgoing mails, webhooks and messages of a restored copy were released',
+  },
+  'database.writes_lost': {
+    meaning: 'A new database server lacks acknowledged changes. All sessions were ended',
+  },
   'department.created': {
     meaning: 'A department was created',
     example: department({ before: null, after: surgery }),
@@ -68,12 +73,12 @@ export const ACTIONS = {
     example: department({ before: surgery, after: { ...surgery, head_doctor_id: 44 } }),
   },
   'department.deleted': {
-    meaning: 'A department was deleted; its users and patients stay without one',
+    meaning: 'A department was deleted. Its users and patients stay, without a department',
     example: department({ before: surgery, after: null }),
   },
   'user.created': { meaning: 'A user was created', example: user({ before: null, after: nurse }) },
   'user.updated': {
-    meaning: "A user's name, e-mail address, department or view of patients changed",
+    meaning: "A user's name, e-mail address, department or access to patients changed",
     example: user({ before: { department_id: 12 }, after: { department_id: 14 } }),
   },
   'user.deleted': { meaning: 'A user was deleted', example: user({ before: nurse, after: null }) },
@@ -82,15 +87,15 @@ export const ACTIONS = {
     example: user({ before: letIn, after: keptOut }),
   },
   'user.unblocked': {
-    meaning: 'A blocked user may sign in again, or a pending one for the first time',
+    meaning: 'A blocked user was unblocked, or a pending user was approved',
     example: user({ before: keptOut, after: letIn }),
   },
   'user.role_changed': {
-    meaning: 'A user was given another role and signed out',
+    meaning: 'A user was given another role and was signed out',
     example: user({ before: { role: 'nurse' }, after: { role: 'doctor' } }),
   },
   'user.password_changed': {
-    meaning: "A user's password was changed and their sessions ended",
+    meaning: "A user's password was changed and their sessions were ended",
     example: user({ before: {}, after: {}, by: 'administrator' }),
   },
   'user.sessions_ended': {
@@ -98,12 +103,12 @@ export const ACTIONS = {
     example: user({ sessions: 2 }),
   },
   'user.registered': {
-    meaning: 'A user made an account of their own',
+    meaning: 'A user registered an account',
     example: user({ before: null, after: registered }, NURSE),
   },
   'user.invited': { meaning: 'A user was sent an invitation', example: user(null) },
   'user.email_verified': {
-    meaning: 'A user confirmed that their e-mail address is theirs',
+    meaning: 'A user confirmed their e-mail address',
     example: user(null, NURSE),
   },
   'auth.verification_sent': {
@@ -115,26 +120,26 @@ export const ACTIONS = {
     example: user(null, NURSE),
   },
   'auth.totp_offered': {
-    meaning: 'A user was offered a secret for a second factor',
+    meaning: 'A user started to set up a second factor',
     example: user(null, NURSE),
   },
   'auth.totp_enabled': { meaning: 'A user set up a second factor', example: user(null, NURSE) },
-  'auth.totp_disabled': { meaning: "A user's second factor was taken away", example: user() },
+  'auth.totp_disabled': { meaning: "A user's second factor was removed", example: user() },
   'auth.login': { meaning: 'A user signed in', example: session() },
   'auth.login_failed': {
-    meaning: 'A sign-in was refused',
+    meaning: 'A sign-in was rejected',
     example: user({ reason: 'invalid_credentials' }, null),
   },
   'auth.token_refreshed': {
-    meaning: 'A session went on with a new refresh token',
+    meaning: 'A session was continued with a new refresh token',
     example: session(),
   },
   'auth.refresh_reused': {
-    meaning: 'A spent refresh token was shown again; its session was ended',
+    meaning: 'A used refresh token was sent again, so its session was ended',
     example: session(),
   },
   'auth.logout': {
-    meaning: 'A user signed out, of one session or of all',
+    meaning: 'A user signed out of one session or of all sessions',
     example: session({ sessions: 1 }),
   },
   'auth.session_revoked': {
@@ -142,48 +147,52 @@ export const ACTIONS = {
     example: session({ sessions: 1 }),
   },
   'auth.session_ended': {
-    meaning: 'The oldest session of a user was ended by a sign-in, as they may have 50',
+    meaning:
+      'The oldest session of a user was ended by a sign-in, because a user can have at most 50',
     example: session(null),
   },
   'auth.key_rotated': { meaning: 'A new key signs the access tokens' },
   'access.refused': {
-    meaning: 'A signed-in user called what they may not; the calls of a minute are counted',
+    meaning:
+      'A signed-in user called an operation that is not allowed for them. The calls of a minute are counted together',
   },
   'audit.exported': { meaning: 'An export of the audit log started, was completed or was aborted' },
   'preferences.updated': { meaning: "A user's theme or settings changed" },
-  'messenger.linked': { meaning: 'A chat of the messenger was linked with an account' },
-  'messenger.unlinked': { meaning: 'A chat of the messenger was unlinked from its account' },
-  'messenger.subscribed': { meaning: 'A user chose which events the messenger tells them of' },
+  'messenger.linked': { meaning: 'A messenger chat was linked to an account' },
+  'messenger.unlinked': { meaning: 'A messenger chat was unlinked from its account' },
+  'messenger.subscribed': {
+    meaning: 'A user chose the events that the messenger notifies them of',
+  },
   'webhook.registered': { meaning: 'A webhook was registered' },
   'webhook.updated': { meaning: "A webhook's address, events, secret or state changed" },
-  'webhook.deleted': { meaning: 'A webhook was deleted, with what still waited for it' },
+  'webhook.deleted': { meaning: 'A webhook was deleted with its waiting deliveries' },
   'webhook.disabled': {
     meaning:
-      'A webhook was deactivated by the service: its receiver failed for too long or is gone',
+      'The service deactivated a webhook, because its receiver failed for too long or no longer exists',
   },
-  'webhook.delivery_retried': { meaning: 'A delivery was put back in the queue by hand' },
-  'webhook.replayed': { meaning: 'The events of a time were put in the queue of a webhook again' },
+  'webhook.delivery_retried': { meaning: 'A delivery was retried by hand' },
+  'webhook.replayed': { meaning: 'The events of a period were queued for a webhook again' },
   'webhook.secrets_withdrawn': {
-    meaning: 'The secrets before the current one of a webhook were withdrawn',
+    meaning: 'The previous secrets of a webhook were withdrawn',
   },
   'webhook.replay_cancelled': {
-    meaning: 'A replay was cancelled, and what still waited of it taken back',
+    meaning: 'A replay was cancelled and its waiting deliveries were removed',
   },
   'payment.updated': {
-    meaning: 'A payment is pending or authorized, or its amount changed meanwhile',
+    meaning: 'A payment is pending or authorized, or its amount changed before it was completed',
     example: payment(null, authorized),
   },
-  'payment.succeeded': { meaning: 'A payment was made', example: payment(authorized, paid) },
+  'payment.succeeded': { meaning: 'A payment was completed', example: payment(authorized, paid) },
   'payment.failed': {
-    meaning: 'A payment failed; another try may follow',
+    meaning: 'A payment failed. Another attempt may follow',
     example: payment(authorized, { ...authorized, status: 'failed' }),
   },
   'payment.canceled': {
-    meaning: 'A payment was canceled before it was made',
+    meaning: 'A payment was canceled before it was completed',
     example: payment(authorized, { ...authorized, status: 'canceled' }),
   },
   'payment.refunded': {
-    meaning: 'A payment, or more of it than before, was given back',
+    meaning: 'A payment was refunded, fully or in part',
     example: payment(paid, {
       ...paid,
       status: 'partially_refunded',
@@ -192,13 +201,15 @@ export const ACTIONS = {
   },
   'patient.read': { meaning: "A patient's record was read" },
   'patient.listed': { meaning: 'Patients were shown in a list' },
-  'patient.searched': { meaning: 'Patients were searched for: which were found, never the term' },
+  'patient.searched': {
+    meaning: 'Patients were searched for. Records which were found, never the search term',
+  },
   'patient.exported': { meaning: "A patient's record was exported" },
   'payment_notification.read': {
     meaning: "A payment provider's notification was read, with its body",
   },
   'payment_notification.processed': {
-    meaning: "A payment provider's notification was tried again by hand",
+    meaning: "A payment provider's notification was retried by hand",
   },
   'payment_notification.discarded': { meaning: 'Unverified payment notifications were deleted' },
   'patient.created': {
@@ -206,21 +217,22 @@ export const ACTIONS = {
     example: patient({ fields: ['full_name'] }),
   },
   'patient.updated': {
-    meaning: "A patient's record was changed; which fields, but not what they say",
+    meaning: "A patient's record was changed. Records which fields, but not their values",
     example: patient({ fields: ['phone', 'address'] }),
   },
   'patient.deleted': {
-    meaning: 'A patient was deleted, and can be put back until purged',
+    meaning: 'A patient was deleted. The record can be restored until it is purged',
     example: patient(null, ADMIN),
   },
-  'patient.restored': { meaning: 'A deleted patient was put back', example: patient(null, ADMIN) },
-  'patient.purged': { meaning: "A deleted patient's record was destroyed for good" },
+  'patient.restored': { meaning: 'A deleted patient was restored', example: patient(null, ADMIN) },
+  'patient.purged': { meaning: 'The record of a deleted patient was permanently destroyed' },
   'patient.break_glass': {
-    meaning: 'Somebody opened the record of a patient by break-glass, for four hours',
+    meaning:
+      'A user opened the record of a patient with break-glass (emergency access) for four hours',
     example: patient({ purpose: 'emergency', grant_id: 7 }),
   },
   'backup.created': {
-    meaning: 'A backup was made, and read again to its end',
+    meaning: 'A backup was created and verified',
     example: backup({
       type: 'tenant',
       reason: 'request',
@@ -231,23 +243,24 @@ export const ACTIONS = {
     }),
   },
   'backup.failed': {
-    meaning: 'A backup was not made, not restored, failed in its drill, or is of no use any more',
+    meaning:
+      'A backup could not be created or restored, failed its test restore, or is no longer usable',
     example: backup({
       type: 'tenant',
       reason: 'request',
-      error: 'The process that did it ended before it was done; ask for it again.',
+      error: 'The process ended before the job was completed. Start the job again.',
     }),
   },
   'backup.verified': {
-    meaning: 'The whole file of a backup was read again, and is as it was written',
+    meaning: 'The file of a backup was verified',
     example: backup({ type: 'full' }),
   },
   'backup.rewritten': {
-    meaning: 'A backup was written anew without tenants that were purged',
+    meaning: 'A backup was rewritten without purged tenants',
     example: backup({ type: 'full', reason: 'schedule', records: 182_044, forgotten: [7] }),
   },
   'backup.restored': {
-    meaning: 'The clinic was put back to what a backup holds of it',
+    meaning: 'A tenant was restored from a backup',
     example: backup({
       type: 'tenant',
       access: 'merged',
@@ -255,51 +268,51 @@ export const ACTIONS = {
     }),
   },
   'backup.downloaded': {
-    meaning: 'The file of a backup was downloaded, or a part of it',
+    meaning: 'The file of a backup was downloaded, in whole or in part',
     example: backup({ type: 'tenant' }),
   },
   'backup.deleted': {
-    meaning: 'A backup was deleted with its file',
+    meaning: 'A backup and its file were deleted',
     example: backup({ type: 'tenant', created_at: '2026-11-21T12:00:00.000Z' }),
   },
   'encryption.rotation_started': {
-    meaning: 'New keys seal from now on; what the old ones have sealed is sealed anew',
+    meaning: 'New keys encrypt from now on, and existing data is being re-encrypted',
     example: rotation({ key_id: 2, records_total: 182_044 }),
   },
   'encryption.rotation_completed': {
-    meaning: 'All is sealed by the new keys, and the old ones are destroyed',
+    meaning: 'All data is encrypted with the new keys, and the old keys were destroyed',
     example: rotation({ key_id: 2, records_done: 182_044 }, null),
   },
   'encryption.rotation_failed': {
     meaning:
-      'Some records do not open or cannot be written, and keep their old keys, which are not destroyed',
+      'Some records could not be decrypted or written. They keep their old keys, which are not destroyed',
     example: rotation({ key_id: 2, records_done: 182_043, records_failed: 1 }, null),
   },
   'self_healing.proposed': {
-    meaning: 'A fault was found that waits for people: to confirm its repair, or to mend it',
+    meaning: 'A fault was found whose repair has to be confirmed or made by hand',
     example: fix({ ...oneDepartment, occurrences: 1 }),
   },
   'self_healing.applied': {
-    meaning: 'A fault was repaired, and is found no more',
+    meaning: 'A fault was repaired and is no longer found',
     example: tried({ status: 'applied', occurrences: 0 }, 1),
   },
   'self_healing.failed': {
-    meaning: 'The repair of a fault failed, or it is found again behind it',
+    meaning: 'The repair of a fault failed, or the fault was found again after the repair',
     example: tried({ status: 'failed', occurrences: 1 }, 0),
   },
   'self_healing.deleted': {
-    meaning: 'A fix was taken out of the catalogue: its fault is no longer looked for',
+    meaning: 'A fix was removed from the catalogue. The service no longer scans for its fault',
     example: fix({ key: 'departments.head' }, SUPERADMIN),
   },
   'self_healing.seeded': {
-    meaning: 'Built-in fixes were put into the catalogue, or reset',
+    meaning: 'Built-in fixes were added to the catalogue or reset',
     example: {
       ...fix({ created: 1, updated: 0, overwrite: false }, SUPERADMIN),
       resource_id: null,
     },
   },
   'encryption.root_key_rotated': {
-    meaning: 'All that the root key seals is sealed by another one, and the service needs that',
+    meaning: 'The root key was replaced. The service now requires the new root key',
     example: about(
       'encryption',
       '9f86d081884c7d65',
@@ -307,19 +320,19 @@ export const ACTIONS = {
     )({ before: { root_key: '2c26b46b68ffc68f' }, after: { root_key: '9f86d081884c7d65' } }, null),
   },
   'encryption.root_key_destroyed': {
-    meaning: 'A root key is destroyed: a former one that no backup needs, or one that was lost',
+    meaning: 'A root key was destroyed, because no backup needs it or because it was lost',
     example: about(
       'encryption',
       '2c26b46b68ffc68f',
       SUPERADMIN,
     )({ root_key: '2c26b46b68ffc68f', backups_since: '2026-11-21T12:00:00.000Z' }, null),
   },
-  'webhook.test': { meaning: 'A webhook was tried with an event made for it', example: webhook() },
+  'webhook.test': { meaning: 'A test event was sent to a webhook', example: webhook() },
 } as const satisfies Record<string, { meaning: string; example?: ActionExample }>
 
 export type Action = keyof typeof ACTIONS
 
-/** The groups whose actions are all events for webhooks and the messenger (decisions §4). */
+/** The groups whose actions are events for webhooks and the messenger (decisions §4). */
 const PUBLIC_GROUPS = [
   'tenant',
   'department',
@@ -332,7 +345,7 @@ const PUBLIC_GROUPS = [
   'self_healing',
 ] as const
 
-/** Somebody saw patients, and nothing changed: in the audit log, but no event. */
+/** Accesses to patient records that change nothing. They are in the audit log, but they are not events. */
 export const ACCESSES = [
   'patient.read',
   'patient.listed',
@@ -340,7 +353,7 @@ export const ACCESSES = [
   'patient.exported',
 ] as const satisfies readonly Action[]
 
-/** Of the public groups, what is no event: nobody could hear it, as the tenant or its webhooks are gone, or it is an access. */
+/** Actions of public groups that are not events: either no webhook could receive them, or they are accesses. */
 const INTERNAL = [
   'auth.key_rotated',
   'tenant.purged',
@@ -348,15 +361,15 @@ const INTERNAL = [
   ...ACCESSES,
 ] as const satisfies readonly Action[]
 
-/** An action that others may subscribe to. */
+/** An action that webhooks and the messenger can subscribe to. */
 export type PublicAction = Exclude<
   Extract<Action, `${(typeof PUBLIC_GROUPS)[number]}.${string}` | 'webhook.test'>,
   (typeof INTERNAL)[number]
 >
 
 /**
- * Whether an action is an event that others may subscribe to. It goes by the group, so that an
- * action which only a newer release knows is not lost on an older one beside it.
+ * Returns true if an action is an event. Decides by the action's group, so that an older node also delivers actions
+ * that only a newer release knows.
  */
 export function isPublic(action: string): boolean {
   if (INTERNAL.some((internal) => internal === action)) return false
@@ -368,5 +381,5 @@ export const PUBLIC_ACTIONS: readonly PublicAction[] = (Object.keys(ACTIONS) as 
   (action): action is PublicAction => isPublic(action),
 )
 
-/** A public action without an example is a fault of types. */
+/** Type check: every public action must have an example. */
 ACTIONS satisfies Record<PublicAction, { example: ActionExample }>

@@ -1,4 +1,4 @@
-/** Writing the journal: with the change or not at all, and never changed again. */
+/** Tests that a journal entry is written together with its change, and never changed afterwards. */
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
@@ -25,13 +25,13 @@ const write = (tx: TenantTx, word: string, tenantId: number | null = null) =>
 const entriesOf = (word: string) =>
   database.sql('select * from journal where resource_id = $1', [word])
 
-describe('an entry', () => {
-  test('is there when its change has committed', async () => {
+describe('a journal entry', () => {
+  test('exists as soon as the transaction of its change commits', async () => {
     await db.acrossTenants((tx) => write(tx, 'committed'))
     expect(await entriesOf('committed')).toHaveLength(1)
   })
 
-  test('is gone with a change that is rolled back', async () => {
+  test('is rolled back together with its change', async () => {
     const change = db.acrossTenants(async (tx) => {
       await write(tx, 'rolled-back')
       throw new Error('on purpose')
@@ -40,7 +40,7 @@ describe('an entry', () => {
     expect(await entriesOf('rolled-back')).toEqual([])
   })
 
-  test('is gone with a change that the database refuses', async () => {
+  test('is rolled back with a change that the database rejects', async () => {
     const change = db.acrossTenants(async (tx) => {
       await write(tx, 'refused')
       await sql`insert into tenants (name, subdomain) values ('A', 'same'), ('B', 'same')`.execute(
@@ -51,7 +51,7 @@ describe('an entry', () => {
     expect(await entriesOf('refused')).toEqual([])
   })
 
-  test('of another tenant cannot be written in a tenant', async () => {
+  test('cannot be written for another tenant within a tenant', async () => {
     await expect(db.inTenant(5, (tx) => write(tx, 'foreign', 6))).rejects.toMatchObject({
       code: '42501',
     })
@@ -59,7 +59,7 @@ describe('an entry', () => {
   })
 
   test.each(['update journal set action = $1', 'delete from journal where action <> $1'])(
-    'stands: "%s" is refused even to the owner',
+    'cannot be changed: the database rejects "%s" even for the owner',
     async (statement) => {
       await db.acrossTenants((tx) => write(tx, 'stands'))
       await expect(database.sql(statement, ['x'])).rejects.toThrow('append-only')
@@ -67,7 +67,7 @@ describe('an entry', () => {
     },
   )
 
-  test('cannot be truncated away, in all or in one month', async () => {
+  test('cannot be truncated, neither in the whole table nor in one month', async () => {
     const parts = await database.sql<{ part: string }>(
       `select inhrelid::regclass::text as part from pg_inherits where inhparent = 'journal'::regclass`,
     )
@@ -76,14 +76,14 @@ describe('an entry', () => {
   })
 })
 
-/** The parts of both tables of the journal. */
+/** Lists the monthly partitions of both journal tables. */
 const parts = () =>
   database.sql<{ part: string }>(
     `select inhrelid::regclass::text as part from pg_inherits
      where inhparent in ('journal'::regclass, 'journal_resources'::regclass) order by 1`,
   )
 
-test('the migrations make the first three months of both tables', async () => {
+test('creates the first three months of both tables in the migrations', async () => {
   const template = await migratedDatabase()
   const made = await template.sql(
     `select inhparent::regclass::text as of, count(*)::int as count from pg_inherits
@@ -95,8 +95,8 @@ test('the migrations make the first three months of both tables', async () => {
   ])
 })
 
-// The template may be older than the current month, and the next month may begin at any time.
-describe.each(['journal', 'journal_resources'])('the months ahead of %s', (table) => {
+// The template database may be from an earlier month, and a new month may begin during the test.
+describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', (table) => {
   const months = () =>
     database.sql<{ part: string }>(
       `select inhrelid::regclass::text as part from pg_inherits
@@ -110,20 +110,20 @@ describe.each(['journal', 'journal_resources'])('the months ahead of %s', (table
        from generate_series(0, 2) as ahead`,
       [table],
     )
-  /** Drops the latest month, and returns it with what is left. */
+  /** Drops the partition of the latest month. Returns its name and the remaining months. */
   const dropLast = async () => {
     const last = (await months()).at(-1)
     await database.sql(`drop table ${last?.part}`)
     return { last, left: await parts() }
   }
 
-  test('are this one and two more', async () => {
+  test('include the current month and two more', async () => {
     const before = await thisAndNextTwo()
     await ensurePartitions(db)
     expect([before, await thisAndNextTwo()]).toContainEqual((await months()).slice(-3))
   })
 
-  test('are made where one is missing, walled off like the others', async () => {
+  test('are created if one is missing, with the same protection as the others', async () => {
     const { last, left } = await dropLast()
     const made = await ensurePartitions(db)
     expect(made).toBe((await parts()).length - left.length)
@@ -136,7 +136,7 @@ describe.each(['journal', 'journal_resources'])('the months ahead of %s', (table
     await expect(database.sql(`truncate ${last?.part}`)).rejects.toThrow('append-only')
   })
 
-  test('are made once by many nodes together', async () => {
+  test('are created only once if many nodes create them concurrently', async () => {
     const { last, left } = await dropLast()
     const made = await Promise.all(Array.from({ length: 8 }, () => ensurePartitions(db)))
     expect(made.reduce((sum, count) => sum + count, 0)).toBe((await parts()).length - left.length)

@@ -1,48 +1,54 @@
-/** Writes the journal: one entry a change, on the transaction of the change. */
+/** Writes journal entries: one per change, in the transaction of that change. */
 
 import { type RawBuilder, sql } from 'kysely'
 import type { Caller, Origin } from '../access/index.ts'
-import { statement, type TenantTx } from '../db/index.ts'
+import {
+  MAX_RECENT,
+  type RecentEntry,
+  type SentStatement,
+  statement,
+  type TenantTx,
+} from '../db/index.ts'
 import type { Action } from './actions.ts'
 import './journal.table.ts'
 
-/** Every entry's topic, for the journal's consumers. */
+/** The notification topic for every new journal entry. */
 export const JOURNAL_TOPIC = 'journal'
 
-/** Who did it, as far as known: the system itself has no user and no origin. */
+/** The author of a change, as far as known. Changes by the system have neither a user nor an origin. */
 export interface Actor {
   user_id: number | null
   user_email: string | null
   origin: Origin | null
-  /** The session of a request: an entry in its name is refused once the session has ended. */
+  /** The session of the request. The database rejects entries if this session has ended. */
   session_id?: string
 }
 
-/** The service's own doing: schedules, start, the command line. */
+/** The service itself, as the actor of schedules, startup and the command line. */
 export const SYSTEM: Actor = { user_id: null, user_email: null, origin: null }
 
-/** The caller of a request, for what is written while their session lives. */
+/** Returns the caller as an actor. Entries of this actor require that the caller's session is still valid. */
 export function actorOf(caller: Caller): Actor {
   const { user_id, email: user_email, origin, session_id } = caller
   return { user_id, user_email, origin, session_id }
 }
 
-/** The actor of a job that they ordered, whose entries are written whether their session still lives or not. */
+/** Returns the actor for a background job. Its entries remain possible after the user's session has ended. */
 export function ordererOf({ session_id: _, ...actor }: Actor): Actor {
   return actor
 }
 
-export interface Entry {
+export interface NewEntry {
   action: Action
-  /** The tenant whose record it is; null where there is none, as in a sign-in to nowhere. */
+  /** The tenant of the record, or null without one, as for a sign-in to an unknown tenant. */
   tenant_id: number | null
   resource_type: string
   resource_id?: number | string | null
-  /** What changed, or what is worth knowing; `changesBetween` makes the usual form. */
+  /** Details of the entry. For a change, usually the result of `changesBetween`. */
   changes?: Record<string, unknown>
 }
 
-/** The columns of an entry that its writer gives. */
+/** The columns of an entry that the application writes; the database generates the others. */
 export interface EntryRow {
   tenant_id: number | null
   user_id: number | null
@@ -70,9 +76,9 @@ const COLUMNS = [
 ] as const satisfies (keyof EntryRow)[]
 
 /**
- * The insertion of an entry, as a part of a statement that also makes the change.
- * @param expressionOf gives the SQL of each column
- * @param from of whose rows each makes an entry: `sql\`from used\``
+ * Returns SQL that inserts an entry, to combine it with the change in one statement.
+ * @param expressionOf returns the SQL for each column
+ * @param from the source of rows, such as `sql\`from used\``; each row adds an entry
  */
 export function insertion(
   expressionOf: (column: keyof EntryRow) => RawBuilder<unknown>,
@@ -88,27 +94,40 @@ interface InSession {
 
 const sessionOf = ({ session_id }: Actor): InSession => ({ session_id: session_id ?? null })
 
-/** The session's state is asked in the statement of the entry: it costs no round trip, and no operation can forget it. */
+/**
+ * Checks the session in the statement that inserts the entry. This costs no extra round trip and cannot be forgotten.
+ */
 const whileSessionHolds = (value: (name: 'session_id') => RawBuilder<unknown>) =>
   sql`where session_holds(${value('session_id')}::uuid)`
 
-const insert = statement<EntryRow & InSession>((value) =>
-  insertion(value, whileSessionHolds(value)),
-)
-const insertReturning = statement<EntryRow & InSession>(
-  (value) => sql`${insertion(value, whileSessionHolds(value))} returning id, created_at`,
+const RECENT = sql`id, created_at, tenant_id, action, resource_type, resource_id`
+
+const insert = statement<EntryRow & InSession>(
+  (value) => sql`${insertion(value, whileSessionHolds(value))} returning ${RECENT}`,
 )
 const hold = statement<InSession>(
   (value) => sql`select session_holds(${value('session_id')}::uuid)`,
 )
 
 /**
- * Appends `entry`. It commits with the change that it tells of, or not at all; nobody waits for it
- * but the commit, which fails where the actor's session has ended.
+ * Appends an entry, which commits together with its change. Does not wait for the database, but the commit does. The
+ * commit fails if the actor's session has ended.
  */
-export async function append(tx: TenantTx, actor: Actor, entry: Entry): Promise<void> {
-  tx.send(insert({ ...rowOf(actor, entry), ...sessionOf(actor) }))
+export async function append(tx: TenantTx, actor: Actor, entry: NewEntry): Promise<void> {
+  send(tx, actor, entry)
+}
+
+/**
+ * Actions without a change. In this node's memory, anyone could displace real changes with them; some commit unflushed.
+ */
+const NOT_REMEMBERED: ReadonlySet<Action> = new Set(['auth.login_failed', 'access.refused'])
+
+const isRemembered = ({ action }: NewEntry) => !NOT_REMEMBERED.has(action)
+
+function send(tx: TenantTx, actor: Actor, entry: NewEntry): SentStatement<RecentEntry> {
   tx.notify(JOURNAL_TOPIC)
+  const query = insert({ ...rowOf(actor, entry), ...sessionOf(actor) })
+  return isRemembered(entry) ? tx.sendEntries(query) : tx.sendFor(query)
 }
 
 const TYPES: Partial<Record<keyof EntryRow, string>> = {
@@ -118,48 +137,49 @@ const TYPES: Partial<Record<keyof EntryRow, string>> = {
   request_id: 'uuid',
 }
 
-/** Has the transaction fail where the actor's session has ended; for work that writes no entry of its own. */
+/** Makes the transaction fail if the actor's session has ended. For transactions that append no entry. */
 export function requireSession(tx: TenantTx, actor: Actor): void {
   tx.send(hold(sessionOf(actor)))
 }
 
-const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] } & InSession>((value) =>
-  insertion(
+/** Returns the entries that this node remembers: at most `MAX_RECENT`, even if the statement appends more. */
+const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] } & InSession>((value) => {
+  const entries = insertion(
     (column) => sql.ref(`e.${column}`),
     sql`from unnest(${sql.join(
       COLUMNS.map((column) => sql`${value(column)}::${sql.raw(TYPES[column] ?? 'text')}[]`),
     )}) as e (${sql.join(COLUMNS.map((column) => sql.ref(column)))}) ${whileSessionHolds(value)}`,
-  ),
-)
+  )
+  return sql`with entered as (${entries} returning ${RECENT})
+    select ${RECENT} from entered order by id desc limit ${sql.lit(MAX_RECENT)}`
+})
 
-/** As `append`, of many entries at once, by one statement. */
-export function appendAll(tx: TenantTx, actor: Actor, entries: readonly Entry[]): void {
+/** Appends many entries with one statement, otherwise like `append`. */
+export function appendAll(tx: TenantTx, actor: Actor, entries: readonly NewEntry[]): void {
   if (entries.length === 0) return
   const rows = entries.map((entry) => rowOf(actor, entry))
   const columns = COLUMNS.map((column) => [column, rows.map((row) => row[column])])
-  tx.send(insertAll({ ...Object.fromEntries(columns), ...sessionOf(actor) }))
+  const query = insertAll({ ...Object.fromEntries(columns), ...sessionOf(actor) })
+  if (entries.every(isRemembered)) tx.sendEntries(query)
+  else tx.send(query)
   tx.notify(JOURNAL_TOPIC)
 }
 
-/** As `append`, and waits for the entry's number and time: for what is made of the entry. */
+/** Appends an entry and waits for the id and time that the database generates. */
 export async function appendReturning(
   tx: TenantTx,
   actor: Actor,
-  entry: Entry,
+  entry: NewEntry,
 ): Promise<{ id: number; created_at: string }> {
-  tx.notify(JOURNAL_TOPIC)
-  const sent = tx.sendFor<{ id: number; created_at: string }>(
-    insertReturning({ ...rowOf(actor, entry), ...sessionOf(actor) }),
-  )
-  const [made] = await sent.rows
+  const [made] = await send(tx, actor, entry).rows
   return made as { id: number; created_at: string }
 }
 
 /**
- * The values of an entry that is written by the statement which makes the change (`insertion`). Where
- * it wrote one, whoever sends it notifies of `JOURNAL_TOPIC`.
+ * Returns the column values of an entry, for a statement that writes it together with its change (`insertion`). If that
+ * statement wrote an entry, the caller must notify `JOURNAL_TOPIC`.
  */
-export function rowOf({ user_id, user_email, origin }: Actor, entry: Entry): EntryRow {
+export function rowOf({ user_id, user_email, origin }: Actor, entry: NewEntry): EntryRow {
   const { tenant_id, action, resource_type, resource_id = null, changes } = entry
   return {
     tenant_id,

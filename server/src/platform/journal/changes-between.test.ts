@@ -1,13 +1,13 @@
-/** What an entry says of a change. */
+/** Tests the content of journal entries about changes. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../test/support/properties.ts'
 import { canonical, changesBetween, differing } from './changes-between.ts'
 
-describe('what changed', () => {
+describe('the recorded change of a record', () => {
   const before = { name: 'A', size: 1, settings: { a: [1] }, secret: 'x', unasked: 1 }
 
-  test('is told of the fields that differ', () => {
+  test('contains only the fields that differ', () => {
     const after = { ...before, size: 2, settings: { a: [1, 2] } }
     expect(changesBetween(before, after, ['name', 'size', 'settings'])).toEqual({
       before: { size: 1, settings: { a: [1] } },
@@ -15,12 +15,12 @@ describe('what changed', () => {
     })
   })
 
-  test('is never told of fields that were not asked for', () => {
+  test('never contains fields that were not requested', () => {
     const after = { ...before, secret: 'y', unasked: 2 }
     expect(changesBetween(before, after, ['name'])).toEqual({ before: {}, after: {} })
   })
 
-  test('is all of a new record, and all of one that is gone', () => {
+  test('includes all fields of a new or a deleted record', () => {
     expect(changesBetween(null, before, ['name', 'size'])).toEqual({
       before: null,
       after: { name: 'A', size: 1 },
@@ -31,13 +31,13 @@ describe('what changed', () => {
     })
   })
 
-  test('is also a value that became null', () => {
+  test('includes a value that became null', () => {
     const changes = changesBetween<{ head: number | null }>({ head: 3 }, { head: null }, ['head'])
     expect(changes).toEqual({ before: { head: 3 }, after: { head: null } })
   })
 })
 
-describe('what changed in an object', () => {
+describe('the recorded change of an object', () => {
   const between = (before: object | null, after: object | null) =>
     changesBetween<{ settings: object | null }>({ settings: before }, { settings: after }, [
       'settings',
@@ -47,23 +47,23 @@ describe('what changed in an object', () => {
     return [changes.before?.settings, changes.after?.settings]
   }
 
-  test('is told of the keys that differ: one more, one less, another value', () => {
+  test('contains the keys that were added, removed or changed', () => {
     expect(settingsOf({ a: 1, b: 2, c: { d: [1] } }, { b: 3, c: { d: [1] }, e: 4 })).toEqual([
       { a: 1, b: 2 },
       { b: 3, e: 4 },
     ])
   })
 
-  test('is nothing where the keys stand in another order', () => {
+  test('is empty if only the order of the keys differs', () => {
     const changes = between({ a: 1, b: { c: 1, d: 2 } }, { b: { d: 2, c: 1 }, a: 1 })
     expect(changes).toEqual({ before: {}, after: {} })
   })
 
-  test('is all of it where there was none', () => {
+  test('contains all keys if there was no object before', () => {
     expect(settingsOf(null, { a: 1 })).toEqual([null, { a: 1 }])
   })
 
-  test('is told of a value over 1 KiB by the hash and the size of its canonical form', () => {
+  test('replaces a value over 1 KiB with the hash and size of its canonical form', () => {
     const long = { z: 'é'.repeat(600), a: 1 }
     const text = `{"a":1,"z":"${'é'.repeat(600)}"}`
     const sha256 = createHash('sha256').update(text).digest('hex')
@@ -75,7 +75,7 @@ describe('what changed in an object', () => {
     expect(settingsOf({}, { k: 'x'.repeat(1023) })[1]).toMatchObject({ k: { bytes: 1025 } })
   })
 
-  test('is told by one hash where many short values together take more than 4 KiB', () => {
+  test('is a single hash if many short values together exceed 4 KiB', () => {
     const after = Object.fromEntries(Array.from({ length: 1000 }, (_, key) => [`k${key}`, key]))
     const [, told] = settingsOf({ k5: 5 }, after)
     const { k5: _, ...differing } = after
@@ -86,10 +86,10 @@ describe('what changed in an object', () => {
   })
 })
 
-describe('of two values nothing changed', () => {
+describe('the comparison of two values', () => {
   const json = fc.jsonValue({ maxDepth: 3 }).map((value) => value as unknown)
 
-  test('exactly where their canonical forms agree', () => {
+  test('finds values equal exactly if their canonical forms are equal', () => {
     fc.assert(
       fc.property(fc.oneof(json, fc.constant(undefined)), json, (one, other) => {
         expect(differing({ value: one }, { value: other })).toEqual(
@@ -110,7 +110,7 @@ describe('of two values nothing changed', () => {
     [0, -0, true],
     [null, {}, false],
     ['1', 1, false],
-  ])('%j and %j: %j', (one, other, same) => {
+  ])('compares %j and %j: %j', (one, other, same) => {
     expect(canonical(one) === canonical(other)).toBe(same)
     expect(differing({ value: one }, { value: other as unknown })).toEqual(same ? [] : ['value'])
     expect(differing({ value: other as unknown }, { value: one })).toEqual(same ? [] : ['value'])
@@ -122,6 +122,6 @@ test.each([
   ['x', '"x"'],
   [undefined, 'null'],
   [{ '10': 1, '9': 2, __proto__x: 3 }, '{"10":1,"9":2,"__proto__x":3}'],
-])('the canonical form of %j is %s', (value, text) => {
+])('formats %j canonically as %s', (value, text) => {
   expect(canonical(value)).toBe(text)
 })

@@ -1,22 +1,22 @@
-/** What an entry says of a change: no more of a record than differs, and never more than its bound. */
+/** Determines the content of an entry about a change: only values that differ, up to a size limit. */
 import { createHash } from 'node:crypto'
 
-/** A value of a free-form object that takes more is told by its hash. */
+/** A hash replaces values in a free-form object that are larger than this. */
 const MAX_VALUE_BYTES = 1_024
-/** So is all that changed in such an object, where the rest together takes more. */
+/** A single hash replaces the whole change of a free-form object if it is larger than this. */
 const MAX_OBJECT_BYTES = 4_096
 
 type Json = Record<string, unknown>
 
-/** Stands for a value: SHA-256 and size of its canonical JSON, in UTF-8. */
+/** Recorded instead of a large value: SHA-256 and size of its canonical JSON in UTF-8. */
 interface Digest {
   sha256: string
   bytes: number
 }
 
 /**
- * `{before, after}` of the fields that differ. Only `fields` are looked at, so a secret column is
- * never in by accident. Of an object, such as settings, only the keys that differ are told.
+ * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that a secret column is never included
+ * by accident. For a field with an object, such as settings, includes only the keys that differ.
  */
 export function changesBetween<T extends object>(
   before: T | null,
@@ -34,7 +34,7 @@ export function changesBetween<T extends object>(
   return { before: old, after: now }
 }
 
-/** The fields that a change gives another value than the record has: none is no change at all. */
+/** Returns the keys of `change` whose value differs from the record's. An empty list means that nothing changes. */
 export function differing<T extends object>(
   record: T,
   change: { readonly [K in keyof T]?: unknown },
@@ -43,7 +43,10 @@ export function differing<T extends object>(
   return given.flatMap(([key, value]) => (isSame(record[key as keyof T], value) ? [] : [key]))
 }
 
-/** What is told of `value` beside `other`, which stands or stood in its place. */
+/**
+ * Returns the part of `value` to record.
+ * @param other the same field's value on the other side of the change
+ */
 function shown(value: unknown, other: unknown): unknown {
   if (!isObject(value)) return value
   const differing = Object.keys(value).filter(
@@ -65,7 +68,7 @@ function digestOf(text: string): Digest {
   return { sha256: createHash('sha256').update(text).digest('hex'), bytes: bytesOf(text) }
 }
 
-/** JSON without blanks, the keys of every object in the order of their UTF-16 code units (RFC 8785). */
+/** Returns JSON without whitespace and with keys sorted by their UTF-16 code units (RFC 8785). */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'null'
@@ -74,8 +77,8 @@ export function canonical(value: unknown): string {
 }
 
 /**
- * Whether two values have the same canonical form, which is not made for it: of a long object it would
- * take as long as all else that is done with it.
+ * Returns true if two values have the same canonical form. Compares the values directly, because formatting a long
+ * object takes as long as all other work on it.
  */
 function isSame(one: unknown, other: unknown): boolean {
   return (one === undefined) === (other === undefined) && isSameJson(one, other)

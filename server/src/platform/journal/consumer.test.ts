@@ -1,4 +1,4 @@
-/** The order in which consumers see the journal: that of commits, with nothing skipped or twice. */
+/** Tests that consumers read the journal in commit order, without gaps or repetitions. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf } from '../../../test/sessions/scopes.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // A consumer of its own for every test, which has read all that was there before.
+  // A new consumer for each test, which has already read all earlier entries.
   made += 1
   name = `consumer-${made}`
   await heldBack(0)
@@ -27,8 +27,8 @@ beforeEach(async () => {
 })
 
 /**
- * Waits until only `count` committed entries are held back. Numbers of transactions are the whole
- * server's, so that of a test file beside this one may hold some back for a moment too.
+ * Waits until an older transaction blocks exactly `count` committed entries. The whole server shares transaction ids,
+ * so test files that run in parallel may briefly block entries, too.
  */
 async function heldBack(count: number): Promise<void> {
   const rows = () =>
@@ -43,7 +43,7 @@ const write = async (tx: TenantTx, word: string) => {
     resource_type: 'word',
     resource_id: word,
   })
-  // The entry is only sent so far; the answer to what follows it says that it is written.
+  // So far the entry was only sent. The response to a later statement confirms that it has been written.
   await sql`select 1`.execute(tx.db)
 }
 const commit = (...words: string[]) =>
@@ -52,7 +52,7 @@ const commit = (...words: string[]) =>
   })
 const wordsOf = (entries: JournalEntry[]) => entries.map(({ resource_id }) => resource_id)
 
-/** Reads one batch; returns the words in it, or what `consume` answered in their place. */
+/** Reads one batch. Returns the words of its entries, or null if another process is reading for this consumer. */
 async function read(options: Partial<ConsumerOptions> = {}) {
   let seen: (string | null)[] = []
   const count = await consume(db, {
@@ -65,7 +65,7 @@ async function read(options: Partial<ConsumerOptions> = {}) {
   return count === null ? null : seen
 }
 
-/** A transaction that has written `word` and stays open. */
+/** Opens a transaction that has written an entry with `word` and not yet committed. */
 async function slow(word: string) {
   const written = gate()
   const end = gate()
@@ -81,8 +81,8 @@ async function slow(word: string) {
   }
 }
 
-describe('a consumer', () => {
-  test('sees what was committed, once, in order', async () => {
+describe('a consumer of the journal', () => {
+  test('reads committed entries once and in order', async () => {
     await commit('a', 'b')
     await commit('c')
     await heldBack(0)
@@ -90,7 +90,7 @@ describe('a consumer', () => {
     expect(await read()).toEqual([])
   })
 
-  test('goes on from its own position, whoever else has read', async () => {
+  test('continues from its own position, independent of other consumers', async () => {
     await commit('a')
     await heldBack(0)
     expect(await read()).toEqual(['a'])
@@ -101,7 +101,7 @@ describe('a consumer', () => {
     expect(await read()).toEqual(['b'])
   })
 
-  test('takes no more than a batch, also out of the middle of a transaction', async () => {
+  test('reads at most one batch, even if that ends within a transaction', async () => {
     await commit('a', 'b', 'c', 'd', 'e')
     await heldBack(0)
     expect(await read({ batch: 2 })).toEqual(['a', 'b'])
@@ -109,7 +109,7 @@ describe('a consumer', () => {
     expect(await read({ batch: 2 })).toEqual(['e'])
   })
 
-  test('sees entries as they were written', async () => {
+  test('reads entries as they were written', async () => {
     await db.acrossTenants((tx) =>
       append(
         tx,
@@ -154,8 +154,8 @@ describe('a consumer', () => {
   })
 })
 
-describe('what a consumer asks for', () => {
-  test('is all that it gets of an entry beside its place', async () => {
+describe('a batch of entries', () => {
+  test('contains only the requested columns and the position', async () => {
     await commit('a')
     await heldBack(0)
     const seen: object[] = []
@@ -165,7 +165,7 @@ describe('what a consumer asks for', () => {
     expect(seen).toEqual([{ ...place, tenant_id: null, action: 'tenant.updated' }])
   })
 
-  test('is read without a trace when there is nothing', async () => {
+  test('leaves no trace in the database if it is empty', async () => {
     const trace = () =>
       database.sql('select ctid, xmin, xmax, * from journal_consumers where consumer = $1', [name])
     const before = await trace()
@@ -173,7 +173,7 @@ describe('what a consumer asks for', () => {
     expect(await trace()).toEqual(before)
   })
 
-  test('may be followed by what is due after the commit, and by nothing when it fails', async () => {
+  test('runs its follow-up work after the commit, but not after a failure', async () => {
     await commit('a')
     await heldBack(0)
     const done: string[] = []
@@ -188,7 +188,7 @@ describe('what a consumer asks for', () => {
 })
 
 describe('a transaction that wrote first and commits last', () => {
-  test('is not skipped, and what came after it is not seen before it', async () => {
+  test('is not skipped, and later entries are not read before its entries', async () => {
     const finish = await slow('slow')
     await commit('quick')
     expect(await read()).toEqual([])
@@ -200,7 +200,7 @@ describe('a transaction that wrote first and commits last', () => {
     expect(await read()).toEqual([])
   })
 
-  test('does not hold back what was committed before it began', async () => {
+  test('does not block entries that were committed before it began', async () => {
     await commit('before')
     const finish = await slow('slow')
     await commit('after')
@@ -229,7 +229,7 @@ describe('a transaction that wrote first and commits last', () => {
     expect(await read()).toEqual(['kept'])
   })
 
-  test('keeps its place among several of its kind', async () => {
+  test('keeps its place among several such transactions', async () => {
     const finishers = [await slow('one'), await slow('two'), await slow('three')]
     await finishers[2]?.()
     expect(await read()).toEqual([])
@@ -242,8 +242,8 @@ describe('a transaction that wrote first and commits last', () => {
   })
 })
 
-describe('an error in the work', () => {
-  test('moves nothing and undoes what the work wrote', async () => {
+describe('an error in the work of a consumer', () => {
+  test('rolls back the work and keeps the position of the consumer', async () => {
     await commit('a', 'b')
     await heldBack(0)
     const attempt = consume(db, {
@@ -260,8 +260,8 @@ describe('an error in the work', () => {
   })
 })
 
-describe('two at once under one name', () => {
-  test('never handle the same batch: the second is told that the first is at work', async () => {
+describe('two concurrent consumers with one name', () => {
+  test('never handle the same batch: the second learns that the first is running', async () => {
     await commit('a')
     await heldBack(0)
     const started = gate()
@@ -279,7 +279,7 @@ describe('two at once under one name', () => {
     expect(await read()).toEqual([])
   })
 
-  test('never handle the same batch, even if neither has ever read', async () => {
+  test('never handle the same batch, even if neither has read before', async () => {
     await commit('a', 'b', 'c')
     await heldBack(0)
     const seen: (string | null)[] = []

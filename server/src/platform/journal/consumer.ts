@@ -1,16 +1,16 @@
 /**
- * Reads the journal in order, as an outbox: each consumer at its own pace, restartable, seeing every
- * committed entry exactly once in the transaction that moves its position.
+ * Reads the journal in order, as an outbox. Each consumer has its own pace and may restart. It handles every committed
+ * entry exactly once, in the transaction that advances its position.
  *
- * The order is (transaction, id). A transaction takes its number when it writes first but may
- * commit much later, so only entries below the oldest running transaction are read: what is there
- * then can no longer be joined by anything older. Accesses are no part of it (decision 0021).
+ * Entries are ordered by (transaction id, entry id). A transaction receives its id with its first write but may commit
+ * much later. Consumers therefore read only entries below the oldest running transaction, where no older entry can
+ * appear later. Accesses are not included (decision 0021).
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import type { JournalConsumersTable, JournalTable } from './journal.table.ts'
 
-/** An entry as consumers get it. */
+/** A journal entry as consumers receive it. */
 export type JournalEntry = {
   [K in keyof JournalTable as Exclude<K, 'resource_hash' | 'is_access'>]: JournalTable[K] extends {
     readonly __select__: infer S
@@ -22,21 +22,21 @@ export type JournalEntry = {
 type Column = keyof JournalEntry
 
 export interface ConsumerOptions<C extends Column = Column> {
-  /** The consumer's name, under which its position is kept. */
+  /** The consumer's name, which identifies its stored position. */
   name: string
-  /** Entries taken in one transaction at the most; 500 by default. */
+  /** Maximum number of entries per transaction; 500 by default. */
   batch?: number
-  /** What the consumer needs of an entry beside its id; all by default. */
+  /** The columns that the consumer needs in addition to the id; all columns by default. */
   columns?: readonly C[]
   /**
-   * Does the consumer's work; on an error nothing moves and the batch comes again. Returns false where
-   * nothing came of the entries: a follower then lets more of them gather.
+   * Handles a batch of entries. If it throws, the position stays and the batch is retried. If it returns false, the
+   * entries were irrelevant, and the follower waits longer so that more entries gather.
    */
   handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<unknown>
 }
 
 export const BATCH = 500
-/** Named one by one: a column that a newer release adds is nothing that this one reads. */
+/** Listed explicitly, so that queries never read columns that a newer release added. */
 const EVERY_COLUMN = Object.keys({
   id: true,
   xid: true,
@@ -54,19 +54,19 @@ const EVERY_COLUMN = Object.keys({
 } satisfies Record<Column, true>) as Column[]
 const NO_HORIZON = '0'
 
-/** Whether nothing can come before an entry any more. */
+/** Returns SQL that is true if no older entry can still be committed before this one. */
 const isSettled = (horizon: string) =>
   sql<boolean>`xid < greatest(pg_snapshot_xmin(pg_current_snapshot()), ${horizon}::xid8)`
 
 /**
- * What is there beyond a consumer's position: nothing that has committed, entries that an older
- * transaction still holds back, or entries to read.
+ * The state behind a consumer's position: no committed entries, entries that an older transaction blocks, or readable
+ * ones.
  */
 export type Backlog = 'nothing' | 'blocked' | 'readable'
 
 /**
- * Reads one batch on from the consumer's position. Returns how many entries there were, or null when
- * the same consumer is at work elsewhere.
+ * Reads one batch from the consumer's position. Returns the number of entries, or null if another process is reading
+ * for this consumer.
  */
 export async function consume<C extends Column = Column>(
   db: Scopes,
@@ -76,9 +76,9 @@ export async function consume<C extends Column = Column>(
 }
 
 /**
- * Looks past a consumer's position: one round trip that locks and writes nothing.
- * @param horizon the number below which `findHorizon` saw nothing running
- * @throws Error when the position is of another cluster, which only a start can mend
+ * Checks for entries after a consumer's position in one round trip, without locks or writes.
+ * @param horizon the transaction id from `findHorizon`; transactions below it have ended
+ * @throws Error if the position is from another database cluster, which only a restart can correct
  */
 export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {
   return db.acrossTenants(async (tx) => {
@@ -92,15 +92,15 @@ export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promis
         (select xid from position) >= pg_snapshot_xmax(pg_current_snapshot()) as is_foreign
       `.execute(tx.db)
     const [next] = rows
-    // Reading on would pass over new entries in silence; the start puts it right.
+    // Continuing would silently skip new entries. A restart of the service corrects the position.
     if (next?.is_foreign)
-      throw new Error('the database was replaced by one of another cluster: restart the service')
+      throw new Error('the database was replaced by one from another cluster; restart the service')
     if (next?.readable === true) return 'readable'
     return next?.readable === false ? 'blocked' : 'nothing'
   }, 'read')
 }
 
-/** As `consume`, without looking first: for when there is something to read. */
+/** Reads one batch without calling `peek` first. For callers that know that entries are waiting. */
 export function readBatch<C extends Column>(
   db: Scopes,
   options: ConsumerOptions<C>,
@@ -140,7 +140,7 @@ export function readBatch<C extends Column>(
   })
 }
 
-/** The consumer's position, held until the transaction ends; undefined when another one holds it. */
+/** Locks the consumer's position until the transaction ends. Returns undefined if another process has locked it. */
 async function lockPosition(
   tx: TenantTx,
   consumer: string,
@@ -153,7 +153,7 @@ async function lockPosition(
     .skipLocked()
     .executeTakeFirst()
   if (held) return held
-  // Either another one holds it, or nobody has read under this name yet.
+  // Either another process has locked the position, or the consumer is new.
   return tx.db
     .insertInto('journal_consumers')
     .values({ consumer, xid: '0', id: 0 })

@@ -1,12 +1,9 @@
-/** Which actions the journal may hold, by the word of every node that writes to it. */
+/** Registers the actions that the journal may contain. Every node that writes to the journal does this. */
 import { sql } from 'kysely'
 import type { Scopes } from '../db/index.ts'
 import { ACTIONS } from './actions.ts'
 
-/**
- * Enters the actions of this release, before the first entry with any of them: an older node beside
- * it then finds them as well.
- */
+/** Registers the actions of this release before any entry uses them, so that older nodes of the cluster accept them. */
 export async function enterActions(db: Scopes): Promise<void> {
   await db.acrossTenants(async (tx) => {
     tx.send(

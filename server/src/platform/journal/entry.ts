@@ -1,6 +1,6 @@
 import type { Action } from './actions.ts'
 
-/** What a change of a row is journaled as: the action, and the row as the resource of its tenant. */
+/** Returns a journal entry about a row. The row becomes the entry's resource, and its tenant the entry's tenant. */
 export function journalEntry<A extends Action>(
   action: A,
   resource_type: string,

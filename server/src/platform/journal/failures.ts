@@ -1,4 +1,4 @@
-/** Notes of a consumer that its work fails, where every node can see it. */
+/** Records failures of a journal consumer in a table, so that every node can see them. */
 import { sql } from 'kysely'
 import { isResting, problemOf, type Scopes } from '../db/index.ts'
 import { canFail } from '../observe/can-fail.ts'
@@ -8,9 +8,9 @@ import './journal.table.ts'
 const APART_MS = 10_000
 
 export interface FailureNotes {
-  /** At most every 10 s: others count on the table as well. */
+  /** Records a failure, at most once every 10 s, because every node writes to the same table. */
   failed(error: unknown): Promise<void>
-  /** The position has moved, and with it the note has gone. */
+  /** Must be called after the position has advanced, which has already cleared the recorded failure. */
   gotOn(): void
 }
 
@@ -21,7 +21,11 @@ export function failureNotes(db: Scopes, consumer: string, log: Logger): Failure
       const isAway = problemOf(error)?.code === 'database_away'
       if (isAway || isResting(error) || db.clock.monotonic() - notedAt < APART_MS) return
       notedAt = db.clock.monotonic()
-      await canFail(note(db, consumer, classOf(error)), `noting that ${consumer} fails`, log)
+      await canFail(
+        note(db, consumer, classOf(error)),
+        `recording of failures of the journal reader ${consumer}`,
+        log,
+      )
     },
     gotOn() {
       notedAt = Number.NEGATIVE_INFINITY
@@ -39,7 +43,7 @@ const note = (db: Scopes, consumer: string, error: string) =>
           error = excluded.error`.execute(tx.db),
   )
 
-/** Its class alone: messages quote what they were about. */
+/** Returns only the name and code of an error, because its message may quote data. */
 function classOf(error: unknown): string {
   const { name, code } = error as { name?: unknown; code?: unknown }
   const words = [name, code].filter((word) => typeof word === 'string' && /^\w{1,60}$/.test(word))

@@ -1,4 +1,4 @@
-/** Followers of the journal over time: many writers, restarts, errors, waking and stopping. */
+/** Tests followers of the journal over time: many writers, restarts, errors, wake-ups and shutdown. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -24,7 +24,7 @@ const write = (kind: string, word: string | number) =>
     }),
   )
 
-/** A follower that collects what is of `kind`; it stops with the test at the latest. */
+/** Starts a follower that collects entries of `kind`. The follower stops when the test ends, or earlier. */
 function collect(kind: string, seen: string[], options: Partial<FollowOptions> = {}) {
   const follower = follow(db, silentLog, {
     name: kind,
@@ -39,8 +39,8 @@ function collect(kind: string, seen: string[], options: Partial<FollowOptions> =
   return follower
 }
 
-describe('of many writers at once', () => {
-  test('every entry is seen exactly once, by followers on several nodes together', async () => {
+describe('entries of many concurrent writers', () => {
+  test('are read exactly once by followers on several nodes', async () => {
     const seen: string[] = []
     for (let node = 0; node < 3; node += 1) collect('crowd', seen, { batch: 7 })
     await Promise.all(
@@ -57,7 +57,7 @@ describe('of many writers at once', () => {
     expect(seen).toHaveLength(320)
   })
 
-  test('each is seen in the order of its writer', async () => {
+  test('are read in the order in which each writer wrote them', async () => {
     const seen: string[] = []
     collect('order', seen, { batch: 5 })
     await Promise.all(
@@ -77,8 +77,8 @@ describe('of many writers at once', () => {
   })
 })
 
-describe('a follower', () => {
-  test('goes on after a restart where it stood', async () => {
+describe('a follower of the journal', () => {
+  test('continues from its position after a restart', async () => {
     const before: string[] = []
     const first = collect('restart', before)
     await write('restart', 1)
@@ -97,7 +97,7 @@ describe('a follower', () => {
     expect([before, after]).toEqual([['1'], ['2']])
   })
 
-  test('comes again to what it could not do', async () => {
+  test('retries a batch that failed', async () => {
     const seen: string[] = []
     const tries: string[][] = []
     collect('again', [], {
@@ -105,7 +105,7 @@ describe('a follower', () => {
         const words = entries
           .filter(({ resource_type }) => resource_type === 'again')
           .map(({ resource_id }) => String(resource_id))
-        // Those of the tests before may come first.
+        // The follower may first read entries of earlier tests, which contain no words.
         if (words.length === 0) return
         tries.push(words)
         if (tries.length <= 3) throw new Error('not yet')
@@ -121,7 +121,7 @@ describe('a follower', () => {
     expect(tries).toEqual(Array(4).fill(['a']))
   })
 
-  test('looks at once when it is woken, however seldom it looks by itself', async () => {
+  test('polls immediately when woken, regardless of its interval', async () => {
     const seen: string[] = []
     const follower = collect('woken', seen, { pollMs: 3_600_000 })
     await write('woken', 'a')
@@ -134,7 +134,7 @@ describe('a follower', () => {
     )
   })
 
-  test('handles nothing any more once it has stopped', async () => {
+  test('handles no entries after it has stopped', async () => {
     const seen: string[] = []
     const follower = collect('stopped', seen, { pollMs: 3_600_000 })
     await follower.stop()

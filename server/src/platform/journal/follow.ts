@@ -1,6 +1,6 @@
 /**
- * Follows the journal over time: reads on at once when notified of an entry, and looks by itself
- * where no notification can be relied on. How a batch is read stands in `consumer.ts`.
+ * Follows the journal over time. Reads immediately when notified of an entry, and polls in case notifications are lost.
+ * `consumer.ts` reads each batch.
  */
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../db/index.ts'
@@ -19,33 +19,33 @@ import { findHorizon } from './horizon.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
   extends ConsumerOptions<C> {
-  /** Milliseconds between looks when nothing wakes the consumer; a second by default. */
+  /** Milliseconds between polls without a notification; 1,000 by default. */
   pollMs?: number
-  /** Wakes the consumer for every entry, whichever node has written it. */
+  /** Change notifications, which wake the follower for new entries of any node. */
   changes?: Changes
 }
 
 export interface Follower {
-  /** Looks now instead of at the next poll. */
+  /** Polls now instead of waiting for the next interval. */
   wake(): void
-  /** Resolves when every entry that was committed at the call is read, or when stopped. */
+  /** Resolves when every entry committed before the call has been read, or when the follower stops. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Looks are at least this far apart, however often the consumer is woken: what is written meanwhile
- * is read together. It is also where the looks begin that become rarer.
+ * Minimum gap between polls, however often the follower is woken. Entries written during the gap are read together.
+ * Also the first delay of the backoff.
  */
 const APART_MS = 5
-/** And this far behind entries of which nothing came: what nobody waits for is read together. */
+/** Minimum gap after a batch of irrelevant entries, so that more of them are read together. */
 const GATHER_MS = 25
-/** What is held back for longer is asked for the database of what holds it back. */
+/** How long entries must be blocked until the follower checks whether another database's transaction blocks them. */
 const BLOCKED_MS = 1_000
-/** A consumer that fails is not hurried by the entries that others write. */
+/** Minimum gap after a failure, even if new entries wake the follower. */
 const AFTER_FAILURE_MS = 1_000
 
-/** Follows the journal until stopped: batch after batch while there is more, then when woken. */
+/** Follows the journal until stopped. Reads all batches that are available, then waits for a notification or poll. */
 export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   db: Scopes,
   log: Logger,
@@ -66,7 +66,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     },
   }
 
-  /** Looks past a transaction of another database as well, once it has held entries back for long. */
+  /** Peeks for entries. If they were blocked for long, also reads past transactions of other databases. */
   async function peekOn(): Promise<Backlog> {
     const backlog = await peek(db, options.name, horizon)
     if (backlog !== 'blocked') {
@@ -76,12 +76,12 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     blockedSince ??= db.clock.monotonic()
     if (horizon === undefined && db.clock.monotonic() - blockedSince < BLOCKED_MS) return backlog
     const { xid, isFurther } = await findHorizon(db)
-    // While it runs, all that is written is held back at first.
+    // Keep the horizon: while that transaction runs, it would at first block new entries again.
     horizon = isFurther ? xid : undefined
     return isFurther ? peek(db, options.name, horizon) : backlog
   }
 
-  /** Reads a batch, if there is one. Returns the milliseconds for which nothing more is expected. */
+  /** Reads a batch if one is readable. Returns the milliseconds until the next poll. */
   async function step(): Promise<number> {
     isCaughtUp = false
     const backlog = await peekOn()
@@ -89,8 +89,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
-      // Nobody says when an older transaction ends that held entries back, or the same consumer's
-      // work elsewhere: a look soon, and then ever more rarely.
+      // No notification arrives when a blocking transaction ends, nor when another process stops reading for this
+      // consumer. Poll soon, and then with increasing delays.
       eagerMs *= 2
       return Math.min(eagerMs / 2, pollMs)
     }
@@ -112,7 +112,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     pollMs,
     minGapMs: () => Math.min(apartMs, pollMs),
     failureGapMs: Math.min(AFTER_FAILURE_MS, pollMs),
-    onError: logFailures(`reading the journal for ${options.name}`, log),
+    onError: logFailures(`reading of the journal for ${options.name}`, log),
   })
   function wake(): void {
     eagerMs = APART_MS

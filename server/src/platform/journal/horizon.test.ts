@@ -1,4 +1,4 @@
-/** Transactions of other databases on the server, and those that may be ours: who holds a consumer back. */
+/** Tests transactions that block a consumer: those of this database, and briefly those of other databases. */
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -13,7 +13,7 @@ import { scratch } from '../../../test/support/scratch.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { ownerClient } from '../db/connection.ts'
 import type { Scopes } from '../db/index.ts'
-import { migrate } from '../db/migrate.ts'
+import { migrate } from '../schema/migrate.ts'
 import { append, SYSTEM } from './append.ts'
 import { findHorizon } from './horizon.ts'
 import { follow } from './index.ts'
@@ -28,7 +28,7 @@ beforeEach(async () => {
   db = scopesOf(database)
 })
 
-/** A transaction that has a number and stays open; returns the number, and how it ends. */
+/** Opens a transaction that has an id. Returns the id and a function that ends the transaction. */
 async function running({ address }: TestDatabase) {
   const client = ownerClient(address)
   await client.connect()
@@ -38,7 +38,7 @@ async function running({ address }: TestDatabase) {
   return { xid: BigInt(rows[0]?.xid ?? 0), end: () => client.query('commit') }
 }
 
-/** Waits until the horizon is there: PostgreSQL's own upkeep of the database may hold it back for a moment. */
+/** Waits until the horizon is as expected, because PostgreSQL's own maintenance may briefly delay it. */
 const reaches = (wanted: (xid: bigint) => boolean, of = db) =>
   eventually(async () => BigInt((await findHorizon(of)).xid), wanted)
 
@@ -52,7 +52,7 @@ const write = (word: string, to = db) =>
     }),
   )
 
-/** What a follower has seen, and how often it has looked. */
+/** Starts a follower. Returns the entries it has read and the number of its polls. */
 function watched() {
   const seen: string[] = []
   let looks = 0
@@ -75,7 +75,7 @@ function watched() {
 }
 
 describe('a transaction of another database', () => {
-  test('holds nothing back for long, neither what is there nor what comes later', async () => {
+  test('blocks no entry for long, neither existing nor later ones', async () => {
     const other = await running(await emptyDatabase())
     await write('first')
     const { seen } = watched()
@@ -100,7 +100,7 @@ describe('a transaction of another database', () => {
     expect(seen).toEqual(['first', 'second', 'third'])
   })
 
-  test('is passed by, and further is found than the whole server has come', async () => {
+  test('is skipped, so that the horizon is beyond that of the whole server', async () => {
     const other = await running(await emptyDatabase())
     await write('behind it')
     await reaches((xid) => xid > other.xid)
@@ -109,7 +109,7 @@ describe('a transaction of another database', () => {
 })
 
 describe('a transaction of this database', () => {
-  test('is never passed by, whatever else runs', async () => {
+  test('is never skipped, even while transactions of other databases run', async () => {
     const elsewhere = await emptyDatabase()
     await running(elsewhere)
     const ours = await running(database)
@@ -121,7 +121,7 @@ describe('a transaction of this database', () => {
     await reaches((xid) => xid === younger.xid)
   })
 
-  test('holds entries back for as long as it runs, beside one of another database', async () => {
+  test('blocks entries as long as it runs, even next to one of another database', async () => {
     await running(await emptyDatabase())
     const ours = await running(database)
     await write('behind it')
@@ -130,7 +130,7 @@ describe('a transaction of this database', () => {
       const before = looks()
       return eventually(looks, (count) => count > before + 5)
     }
-    // There is something to pass by, and for the consumer it has been held back for long.
+    // Wait until there is a transaction to skip and the consumer has been blocked for long.
     await eventually(
       () => findHorizon(db),
       ({ isFurther }) => isFurther,
@@ -153,7 +153,7 @@ describe('a transaction of this database', () => {
 })
 
 describe('a prepared transaction', () => {
-  test('holds back the consumers of its own database, and of no other', async () => {
+  test('blocks only the consumers of the database in which it was prepared', async () => {
     const server = await started(await scratch(), { max_prepared_transactions: '2' })
     await migrate(server.connection, silentLog)
     const own = databaseOn(server.connection)

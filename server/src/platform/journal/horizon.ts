@@ -1,22 +1,22 @@
 /**
- * How far the journal can be read while transactions run that cannot write into it: those of other
- * databases on the same server, which take their numbers from the same row.
+ * Finds how far the journal can be read while transactions of other databases run on the same server. Those cannot
+ * write to this journal but share the sequence of transaction ids.
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
 
 export interface Horizon {
-  /** No transaction of this database that has a lower number runs any more, now or later. */
+  /** A transaction id. All transactions of this database with a lower id have ended. */
   xid: string
-  /** Whether that is further than the oldest transaction of the whole server. */
+  /** True if the horizon is beyond the oldest running transaction of the whole server. */
   isFurther: boolean
 }
 
 /**
- * Finds the oldest running transaction that may be one of this database. The order of the steps is
- * what makes it safe: a transaction in the snapshot that still holds its number's lock afterwards
- * was running all the time between, and so was the process that is asked for its database there.
- * Whatever is not proven to be elsewhere counts as one of ours.
+ * Finds the oldest running transaction that may belong to this database. The order of the three queries makes this
+ * safe. A transaction in the snapshot whose id is still locked in the third query ran the whole time. So did its
+ * process, whose database the second query reads. A transaction counts as one of this database unless the queries prove
+ * otherwise.
  */
 export async function horizonOf(tx: TenantTx): Promise<Horizon> {
   const [{ snapshot } = { snapshot: '' }] = (
@@ -42,9 +42,9 @@ export async function horizonOf(tx: TenantTx): Promise<Horizon> {
         union all select pg_snapshot_xmax(${snapshot}::pg_snapshot)
       ) as ours
       order by ours.xid limit 1`.execute(tx.db)
-  if (!rows[0]) throw new Error('a snapshot has an end')
+  if (!rows[0]) throw new Error('the snapshot is malformed')
   return rows[0]
 }
 
-/** As `horizonOf`, in a transaction of its own. */
+/** Calls `horizonOf` in a new transaction. */
 export const findHorizon = (db: Scopes): Promise<Horizon> => db.acrossTenants(horizonOf, 'read')

@@ -1,4 +1,4 @@
-/** The one journal: append to it, follow it. */
+/** The journal: appending entries, following it, and recording reads and refusals. */
 export { ACTION_GROUPS, type ActionGroup, groupOf, resourceTypeOf } from './action-groups.ts'
 export { ACTIONS, type Action, isPublic, PUBLIC_ACTIONS, type PublicAction } from './actions.ts'
 export {
@@ -7,10 +7,10 @@ export {
   append,
   appendAll,
   appendReturning,
-  type Entry,
   type EntryRow,
   insertion,
   JOURNAL_TOPIC,
+  type NewEntry,
   ordererOf,
   requireSession,
   rowOf,
@@ -18,11 +18,12 @@ export {
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'
 export { type ConsumerOptions, consume, type JournalEntry } from './consumer.ts'
+export { openReaders, type Readers } from './consumers.ts'
 export { enterActions } from './entered-actions.ts'
 export { journalEntry } from './entry.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { JOURNAL_TABLES } from './journal.table.ts'
+export { type LostWrites, openLostWrites } from './lost-writes.ts'
 export { partitionsUpkeep } from './partitions.ts'
 export { openReadJournal, type ReadEntry, type ReadJournal } from './read-journal.ts'
-export { openReaders, type Readers } from './readers.ts'
 export { openRefusals, type Refusals, writeSeenRefusals } from './refusals.ts'

@@ -1,13 +1,13 @@
 import type { Generated, GeneratedAlways } from 'kysely'
-import type { RestoreRules } from '../restore-rule.ts'
+import type { RestoreRules } from '../feature/restore-rule.ts'
 
-/** An entry as the journal holds it (decisions §4). */
+/** An entry in the journal (decisions §4). */
 export interface JournalTable {
   id: Generated<number>
   xid: Generated<string>
-  /** Of `resource_id`, for the index; made by the database. */
+  /** A hash of `resource_id` for the index. The database generates it. */
   resource_hash: GeneratedAlways<number | null>
-  /** Somebody saw a record, and nothing changed: no event, and nothing for consumers. */
+  /** True if a user read a record without changing it. Accesses are not events, so consumers skip them. */
   is_access: Generated<boolean>
   tenant_id: number | null
   user_id: number | null
@@ -22,7 +22,7 @@ export interface JournalTable {
   created_at: Generated<string>
 }
 
-/** A record of an entry that tells of several, by the entry's time and number. */
+/** A record that an entry about several records refers to. The entry is identified by its time and id. */
 export interface JournalResourcesTable {
   tenant_id: number
   resource_type: string
@@ -31,18 +31,18 @@ export interface JournalResourcesTable {
   entry_id: number
 }
 
-/** How far a consumer has come. */
+/** The position of a journal consumer. */
 export interface JournalConsumersTable {
   consumer: string
   xid: string
   id: number
   updated_at: Generated<string>
-  /** Since when its work fails, and with what; null once it got on. */
+  /** When the consumer's current failures began, or null after a success. */
   failing_since: string | null
   error: string | null
 }
 
-/** Refused calls of one session, operation and reason that are not in the journal yet. */
+/** The calls of one session that were refused for one operation and reason, and are not in the journal yet. */
 export interface RefusalsTable {
   tenant_id: number
   session_id: string
@@ -53,15 +53,25 @@ export interface RefusalsTable {
   last_at: string
   user_id: number
   user_email: string
-  /** Where the first of them came from, and under which number. */
+  /** The source address, user agent and request id of the first refused call. */
   ip: string
   user_agent: string | null
   request_id: string
 }
 
-/** The actions that any node may have written. */
+/** The actions that any node of the cluster may write. */
 export interface JournalActionsTable {
   action: string
+}
+
+/** Entries that a previous server had acknowledged and a new server does not have. */
+export interface LostWritesTable {
+  id: Generated<number>
+  /** The identity of the server that lacks the entries. */
+  server: string
+  noticed_at: Generated<string>
+  entries: unknown
+  closed_at: Generated<string | null>
 }
 
 export const JOURNAL_TABLES = {
@@ -70,6 +80,7 @@ export const JOURNAL_TABLES = {
   refusals: 'kept',
   journal_resources: 'kept',
   journal_actions: 'made anew',
+  lost_writes: 'never touched',
 } as const satisfies RestoreRules
 
 declare module '../db/database.ts' {
@@ -77,6 +88,7 @@ declare module '../db/database.ts' {
     journal: JournalTable
     journal_actions: JournalActionsTable
     journal_resources: JournalResourcesTable
+    lost_writes: LostWritesTable
     refusals: RefusalsTable
     journal_consumers: JournalConsumersTable
   }

@@ -1,10 +1,10 @@
-/** Keeps the journal's monthly partitions ahead of the calendar. */
+/** Creates the journal's monthly partitions ahead of time. */
 import { sql } from 'kysely'
 import { HOUR } from '../../lib/clock.ts'
 import type { Scopes } from '../db/index.ts'
-import type { Upkeep } from '../upkeep.ts'
+import type { Upkeep } from '../lifecycle/upkeep.ts'
 
-/** Makes the partitions of this month and the next two, where missing. Returns how many it made. */
+/** Creates missing partitions for this month and the next two. Returns how many it created. */
 export const ensurePartitions = (db: Scopes): Promise<number> => ensureMonths(db, 2)
 
 async function ensureMonths(db: Scopes, ahead: number): Promise<number> {
@@ -15,16 +15,16 @@ async function ensureMonths(db: Scopes, ahead: number): Promise<number> {
   })
 }
 
-/** Keeps them ahead, on every node: making them twice is harmless. What is wanted later holds no start up. */
+/** Creates partitions ahead of time on every node (idempotent). Startup waits only for this month and the next. */
 export const partitionsUpkeep = (db: Scopes): Upkeep[] => [
   {
-    what: 'making journal partitions of this month and the next',
+    what: 'creation of journal partitions for this month and the next',
     everyMs: 6 * HOUR,
     isNeededToServe: true,
     run: () => ensureMonths(db, 1),
   },
   {
-    what: 'making journal partitions ahead',
+    what: 'creation of future journal partitions',
     everyMs: 6 * HOUR,
     isNeededToServe: false,
     run: () => ensurePartitions(db),

@@ -1,4 +1,4 @@
-/** The journal of reads: durable before anybody sees anything, with few commits, and one entry a read. */
+/** Tests the journal of reads: durable before a record is shown, with few commits, and one entry per read. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -10,7 +10,7 @@ import { openReadJournal, type ReadEntry, type ReadJournal } from './index.ts'
 let database: TestDatabase
 let db: Scopes
 let reads: ReadJournal
-/** A tenant of its own for every test. */
+/** A new tenant for each test. */
 let tenant_id = 100
 
 beforeAll(async () => {
@@ -58,8 +58,8 @@ const shown = () =>
 const transactions = async () =>
   (await database.sql('select distinct xid from journal where tenant_id = $1', [tenant_id])).length
 
-describe('an entry', () => {
-  test('of one patient names it, with who saw it, whence, and under which grant', async () => {
+describe('the journal entry of a read', () => {
+  test('contains the id, the reader, the source and the grant for one patient', async () => {
     await reads.record(read({ grant_id: 3, changes: { format: 'json' } }))
     expect(await entries()).toEqual([
       {
@@ -78,7 +78,7 @@ describe('an entry', () => {
     expect(await shown()).toEqual([])
   })
 
-  test('of several tells their ids, and each patient leads to it', async () => {
+  test('contains the ids of several patients, and each patient refers to it', async () => {
     await reads.record(read({ action: 'patient.listed', resource_ids: [9, 4, 9] }))
     expect(await entries()).toMatchObject([
       { action: 'patient.listed', resource_id: null, changes: { resource_ids: [9, 4, 9] } },
@@ -86,20 +86,20 @@ describe('an entry', () => {
     expect(await shown()).toEqual([{ resource_id: 4 }, { resource_id: 9 }])
   })
 
-  test('is written of a search that found nobody, too', async () => {
+  test('is written even for a search without results', async () => {
     await reads.record(read({ action: 'patient.searched', resource_ids: [] }))
     expect(await entries()).toMatchObject([{ resource_id: null, changes: { resource_ids: [] } }])
   })
 
-  test('is one a read: sixteen of one patient in one session at once are not merged', async () => {
+  test('is written for each of sixteen equal concurrent reads', async () => {
     const same = read()
     await Promise.all(Array.from({ length: 16 }, () => reads.record(same)))
     expect(await entries()).toHaveLength(16)
   })
 })
 
-describe('a commit', () => {
-  test('is shared: a hundred reads, 32 at once, take 25 at the most', async () => {
+describe('a commit of read entries', () => {
+  test('is shared: a hundred reads, 32 at a time, need at most 25 commits', async () => {
     const left = Array.from({ length: 100 }, (_, patient) => read({ resource_ids: [patient + 1] }))
     const reader = async () => {
       for (let next = left.pop(); next; next = left.pop()) await reads.record(next)
@@ -109,7 +109,7 @@ describe('a commit', () => {
     expect(await transactions()).toBeLessThanOrEqual(25)
   })
 
-  test('holds the entries of several tenants', async () => {
+  test('contains the read entries of several tenants', async () => {
     const other = tenant_id + 1_000
     await Promise.all([reads.record(read()), reads.record(read({ tenant_id: other }))])
     const xids = await database.sql('select distinct xid from journal where tenant_id = any($1)', [
@@ -118,7 +118,7 @@ describe('a commit', () => {
     expect(xids).toHaveLength(1)
   })
 
-  test('that the database refuses for one entry is made without it', async () => {
+  test('succeeds without an entry that the database rejects', async () => {
     const outcomes = await Promise.allSettled([
       reads.record(read({ resource_ids: [1] })),
       reads.record(read({ resource_ids: [2], caller: caller('a \0 byte') })),
@@ -128,25 +128,25 @@ describe('a commit', () => {
     expect(await entries()).toMatchObject([{ resource_id: '1' }, { resource_id: '3' }])
   })
 
-  test('is waited for: no read is acknowledged whose commit was not answered', async () => {
+  test('is awaited before a read is acknowledged', async () => {
     const proxy = await proxyTo(database)
     const far = openReadJournal(scopesOf({ ...database, address: { url: proxy.url } }))
     proxy.loseCommitAnswerOf('unanswered')
     await expect(far.record(read({ changes: { note: 'unanswered' } }))).rejects.toThrow()
-    // It took place, and stays: what nobody was shown may be in the journal, never the reverse.
+    // The commit succeeded. An entry without a read is acceptable, but a read without an entry is not.
     expect(await entries()).toHaveLength(1)
     await far.record(read())
     expect(await entries()).toHaveLength(2)
   })
 })
 
-describe('a database', () => {
+describe('a failing database', () => {
   const farJournal = async () => {
     const proxy = await proxyTo(database)
     return { proxy, far: openReadJournal(scopesOf({ ...database, address: { url: proxy.url } })) }
   }
 
-  test('that is away fails all that wait, as a 503, and serves again once it is back', async () => {
+  test('makes all waiting reads fail with 503 while it is down, and recovers later', async () => {
     const { proxy, far } = await farJournal()
     await far.record(read())
     await proxy.refuse()
@@ -159,7 +159,7 @@ describe('a database', () => {
     expect(await entries()).toHaveLength(2)
   })
 
-  test('that is silent fills no memory: beyond 5,000 that wait, a read is a 503 at once', async () => {
+  test('makes reads beyond 5,000 waiting ones fail with 503 while it hangs', async () => {
     const { proxy, far } = await farJournal()
     await far.record(read())
     proxy.stall()
@@ -171,7 +171,7 @@ describe('a database', () => {
   })
 })
 
-test('a stop writes what waits', async () => {
+test('writes waiting entries on shutdown', async () => {
   const stopping = openReadJournal(db)
   const written = Promise.all([stopping.record(read()), stopping.record(read())])
   await stopping.stop()

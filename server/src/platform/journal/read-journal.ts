@@ -1,6 +1,6 @@
 /**
- * Writes that somebody saw records: the reads of a node that are under way share their commits, and
- * no record leaves before its entry is durable (decision 0021).
+ * Journals accesses to records. Concurrent reads of a node share commits, and no record is sent before its entry is
+ * durable (decision 0021).
  */
 import { sql } from 'kysely'
 import { batcher } from '../../lib/batcher.ts'
@@ -10,33 +10,33 @@ import { isPassing, type Scopes, statement } from '../db/index.ts'
 import type { ACCESSES } from './actions.ts'
 import { actorOf, type EntryRow, rowOf } from './append.ts'
 
-/** Between two commits: what comes meanwhile goes together. Nobody waits for it who is alone. */
+/** Minimum gap between commits, so that concurrent entries share a commit. A single read never waits for the gap. */
 const GAP_MS = 2
 const MAX_TOGETHER = 500
-/** Beyond, the database is too slow for what is asked of it, and whoever asks more is told so. */
+/** Maximum number of waiting reads. If more arrive, the database is too slow and further reads are rejected. */
 const MAX_WAITING = 5_000
 const STOP_MS = 5_000
 
-/** What somebody saw, and of which records. */
+/** A user's access to one or more records. */
 export interface ReadEntry {
   caller: Caller
   action: (typeof ACCESSES)[number]
   tenant_id: number
   resource_type: string
   resource_ids: readonly number[]
-  /** Under which it was seen, where it was under one. */
+  /** The id of the break-glass grant that allowed the access, if any. */
   grant_id?: number | null
-  /** What else is worth knowing; never a value of the record, nor what was searched for. */
+  /** Further details of the access. Must not contain values of the record or search terms. */
   changes?: Record<string, unknown>
 }
 
 export interface ReadJournal {
   /**
-   * Resolves once the entry is durable. Each call is an entry of its own, whoever else reads the same.
-   * @throws what the database threw; Problem 503 when too many wait already
+   * Resolves when the entry is durable. Each call adds its own entry, even for concurrent reads of the same record.
+   * @throws the database's error, or Problem 503 when too many reads are waiting
    */
   record(entry: ReadEntry): Promise<void>
-  /** Writes what waits. */
+  /** Writes the waiting entries, then stops. */
   stop(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
       clock: db.clock,
       maxItems: MAX_TOGETHER,
       minGapMs: GAP_MS,
-      // Of a database that is away all are told so; what it refuses of one keeps no other out.
+      // If the database is down, all entries fail. If it rejects one entry, the others are still written.
       onError: (error) => (isPassing(error) ? 'drop' : 'split'),
     },
   )
@@ -56,7 +56,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
     async record(entry) {
       if (waiting >= MAX_WAITING)
         throw new Problem('busy', {
-          detail: 'Too many reads at once; try again shortly',
+          detail: 'Too many reads at once. Try again shortly.',
           retryAfter: 1,
         })
       waiting += 1
@@ -70,7 +70,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
   }
 }
 
-/** One record is the resource of the entry; of several, or none, it tells the ids. */
+/** Returns the row of a read. A single record becomes the resource; the ids of several are listed in the changes. */
 function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
   const [one, ...others] = resource_ids
   const isOne = one !== undefined && others.length === 0
@@ -105,7 +105,7 @@ type Columns = { [K in keyof EntryRow]: EntryRow[K][] }
 const columnsOf = (rows: readonly EntryRow[]) =>
   Object.fromEntries(COLUMNS.map((name) => [name, rows.map((row) => row[name])])) as Columns
 
-/** The records are taken from what the entry says, so that the two cannot disagree. */
+/** Inserts entries and their resources. Reads the resource ids from the stored changes, so that both tables agree. */
 const insertReads = statement<Columns>(
   (value) => sql`
     with entries as (

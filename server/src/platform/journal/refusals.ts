@@ -1,10 +1,10 @@
 /**
- * Refused calls, of which anybody signed in can make as many as they like: those of one session and
- * operation within a minute become one entry with a count.
+ * Journals refused calls. A signed-in user can cause any number of them, so the refusals of one session, operation and
+ * code within a minute become one entry with a count.
  *
- * A refusal is counted in a row before it is answered, so that no crash loses one. The row becomes
- * an entry when its minute is over, at a stop, and before anyone reads the audit log: in the
- * transaction that deletes it, so that it does so once, whichever node comes first.
+ * Each refusal is counted in a row before the response, so that a crash loses none. The row becomes an entry when its
+ * minute is over, on shutdown, and before the audit log is read. The same transaction deletes the row, so that only one
+ * node writes the entry.
  */
 import { sql } from 'kysely'
 import { isoAt } from '../../lib/clock.ts'
@@ -21,15 +21,15 @@ const LOOK_EVERY_MS = 10_000
 const BATCH = 200
 
 export interface Refusals {
-  /** Counts a refusal of `operation` with the problem's code; resolves once it cannot be lost. */
+  /** Counts a refusal of `operation` with the problem's code. Resolves when the count is durable. */
   count(caller: Caller, operation: string, code: string): Promise<void>
-  /** Writes the entries that are due from time to time. Returns how to stop that. */
+  /** Periodically writes the entries that are due. Returns a function that stops the timer. */
   keepWritten(log: Logger, everyMs?: number): () => void
-  /** Writes the entries of all refusals so far, of all tenants. */
+  /** Writes the entries of all refusals so far, for all tenants. */
   writeAll(): Promise<void>
 }
 
-/** Refusals that came while others of their kind were being written, and are written together. */
+/** Equal refusals that arrived while an earlier one was being written. They are written together. */
 interface Batch {
   count: number
   written: Promise<void>
@@ -39,7 +39,10 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
   const waiting = new Map<string, Batch>()
   const writing = new Map<string, Promise<void>>()
 
-  /** One statement at a time for each kind of refusal: many at once would queue for its row. */
+  /**
+   * Writes one statement at a time per session, operation and code, because concurrent ones would wait for the same
+   * row.
+   */
   async function write(key: string, row: Omit<RefusalsTable, 'count' | 'first_at' | 'last_at'>) {
     await writing.get(key)?.catch(() => undefined)
     const count = waiting.get(key)?.count ?? 1
@@ -80,7 +83,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
       const write = () => writeBefore(isoAt(clock, -MINUTE))
       return clock.every(
         everyMs,
-        () => void canFail(write(), 'writing refusals into the journal', log),
+        () => void canFail(write(), 'recording of refusals in the journal', log),
       )
     },
 
@@ -88,7 +91,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
   }
 }
 
-/** Writes what waits of the refusals that a caller may see: for one who is about to read the journal. */
+/** Writes the entries of refusals that the caller may see, so that they appear when the caller reads the journal. */
 export async function writeSeenRefusals(
   db: Scopes,
   caller: Pick<Caller, 'role' | 'tenant_id'>,
@@ -98,7 +101,7 @@ export async function writeSeenRefusals(
   while (written === BATCH) written = await forCaller(db, caller, (tx) => writeRefusals(tx))
 }
 
-/** Whether refusals of the scope wait to be written. */
+/** Returns true if the transaction's scope contains refusals that have no journal entry yet. */
 async function hasRefusals(tx: TenantTx): Promise<boolean> {
   const { rows } = await sql<{ some: boolean }>`
     select exists (select from refusals where ${inScope(tx)}) as some`.execute(tx.db)
@@ -108,9 +111,8 @@ async function hasRefusals(tx: TenantTx): Promise<boolean> {
 type Key = Pick<RefusalsTable, 'session_id' | 'operation' | 'code'>
 
 /**
- * Writes the entries of the scope's refusals that began before a time, or of all, and of one key
- * where that is given: a batch at most. Returns how many. Who counts one more of them meanwhile
- * waits, and begins anew.
+ * Writes one batch of entries for refusals in the transaction's scope, optionally only those before a time or with one
+ * key. Returns the number of entries. A concurrent count for one of the refusals waits and then starts a new row.
  */
 async function writeRefusals(
   tx: TenantTx,
@@ -119,7 +121,7 @@ async function writeRefusals(
   const ofKey = key
     ? sql`and (session_id, operation, code) = (${key.session_id}, ${key.operation}, ${key.code})`
     : sql``
-  // Materialized, as a plan may run a subquery once a row, and go beyond the batch.
+  // Materialized, because otherwise the plan may run the subquery once per row and exceed the batch.
   const { rows } = await sql<RefusalsTable>`
     with due as materialized (
       select session_id, operation, code from refusals
@@ -134,18 +136,18 @@ async function writeRefusals(
   return rows.length
 }
 
-/** Those of deleted tenants as well: their entries are kept. */
+/** Includes refusals of deleted tenants, because their journal entries remain. */
 const inScope = (tx: TenantTx) =>
   tx.tenantId === null ? sql<boolean>`true` : sql<boolean>`tenant_id = ${tx.tenantId}`
 
 /**
- * Adds to the row of the minute; one whose minute is over is written first, and another begun. No
- * other row is touched: two that count would wait for each other's.
+ * Adds a refusal to the row of the current minute. If the row is older than a minute, first writes its entry and then
+ * starts a new row. Touches no other row, because concurrent counts would wait for each other.
  */
 async function countIn(tx: TenantTx, row: RefusalsTable, minuteAgo: string): Promise<void> {
   if (await upsert(tx, row, minuteAgo)) return
   await writeRefusals(tx, { before: minuteAgo, key: row })
-  if (!(await upsert(tx, row, minuteAgo))) throw new Error('a refusal could not be counted')
+  if (!(await upsert(tx, row, minuteAgo))) throw new Error('a refusal could not be recorded')
 }
 
 async function upsert(tx: TenantTx, row: RefusalsTable, minuteAgo: string): Promise<boolean> {

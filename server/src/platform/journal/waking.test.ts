@@ -1,4 +1,4 @@
-/** What wakes a follower: the entries of every node, and what an older transaction held back. */
+/** Tests what wakes a follower: entries of any node, and the end of a transaction that blocked entries. */
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate, unheard } from '../../../test/sessions/scopes.ts'
@@ -25,7 +25,7 @@ interface Node {
   changes: Changes
 }
 
-/** A process of the service, as far as the journal goes. */
+/** Starts the part of a service process that writes and follows the journal. */
 async function node(): Promise<Node> {
   const changes = watchChanges(database.address, silentLog, systemTime)
   const db = openScopes(database.address, { clock: systemTime, size: 10, changes, log: silentLog })
@@ -49,7 +49,7 @@ const write = ({ db }: Node, word: string) =>
 
 let made = 0
 
-/** A follower that hardly ever looks by itself. */
+/** Starts a follower that polls only once an hour. */
 function collect({ db, changes }: Node, options: Partial<FollowOptions> = {}) {
   const seen: string[] = []
   let looks = 0
@@ -78,8 +78,8 @@ function collect({ db, changes }: Node, options: Partial<FollowOptions> = {}) {
   return { follower, seen, sees, looks: () => looks, isBusy: () => running > 0 }
 }
 
-describe('a follower that looks once an hour', () => {
-  test('sees at once what any node writes, also many times in a row', async () => {
+describe('a follower that polls once an hour', () => {
+  test('reads entries of any node immediately, many times in a row', async () => {
     const [writer, worker] = [await node(), await node()]
     const there = collect(worker)
     const here = collect(writer)
@@ -89,7 +89,7 @@ describe('a follower that looks once an hour', () => {
     }
   })
 
-  test('sees everything that many write at once, and the nodes are told no more than that there is work', async () => {
+  test('reads everything that many nodes write concurrently, with few notifications', async () => {
     const [writer, worker] = [await node(), await node()]
     const { seen } = collect(worker)
     const listener = listenerClient(database.address)
@@ -110,7 +110,7 @@ describe('a follower that looks once an hour', () => {
     expect(new Set(told)).toEqual(new Set(['journal']))
   })
 
-  test('sees what an older transaction held back, although that one wrote no entry', async () => {
+  test('reads entries that an older transaction blocked, even if that wrote none', async () => {
     const [writer, worker] = [await node(), await node()]
     const { seen, sees, looks } = collect(worker)
     const started = gate()
@@ -130,19 +130,19 @@ describe('a follower that looks once an hour', () => {
     await sees('held-back')
   })
 
-  test('sees what was written while its listener was away', async () => {
+  test('reads entries that were written while its listener was disconnected', async () => {
     const [writer, worker] = [await node(), await node()]
     const { sees } = collect(worker)
     await write(writer, 'before')
     await sees('before')
     await database.sql(`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and (query like 'select objid as tenant%' or query = 'listen wardkeep_changes')`)
+      where datname = current_database() and (query like 'select pg_current_snapshot()%' or query = 'listen wardkeep_changes')`)
     await until('the loss is noticed', () => !worker.changes.trusted() || undefined)
     await write(writer, 'meanwhile')
     await sees('meanwhile')
   })
 
-  test('does its work again a second after a failure, and is not hurried by the entries of others', async () => {
+  test('retries a second after a failure, even if others write entries', async () => {
     const writer = await node()
     const pass = stoppedTimers()
     let tries = 0
@@ -158,15 +158,15 @@ describe('a follower that looks once an hour', () => {
       await pass(5)
     }
     while (tries === 0) await goOn()
-    // Less than the second, and 150 times the time of a try for one that does not wait.
+    // 150 wake-ups at 5 ms take less than a second. Without a delay, each would cause a retry.
     for (let times = 0; times < 150; times += 1) await goOn()
     expect(tries).toBe(1)
     while (tries === 1) await goOn()
   })
 
   test.each([
-    { name: 'that is woken very often looks once in five milliseconds', came: true, apartMs: 5 },
-    { name: 'to whom the entries are nothing looks once in 25', came: false, apartMs: 25 },
+    { name: 'polls at most once in five milliseconds when woken often', came: true, apartMs: 5 },
+    { name: 'polls at most once in 25 for irrelevant entries', came: false, apartMs: 25 },
   ])('$name', async ({ came, apartMs }) => {
     const { changes, tell } = controlled()
     const writer = await node()
@@ -211,7 +211,7 @@ describe('a follower that looks once an hour', () => {
   })
 })
 
-/** Stops what rests by a timer. Returns what lets time pass, and then waits for the database. */
+/** Replaces timers with fake ones. Returns a function that advances the time and then waits for the database. */
 function stoppedTimers() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldClearNativeTimers: true })
   onTestFinished(() => void vi.useRealTimers())
@@ -221,7 +221,7 @@ function stoppedTimers() {
   }
 }
 
-/** Changes that the test tells, and who listens to them. */
+/** Returns change notifications that the test publishes, and the set of their listeners. */
 function controlled() {
   const listeners = new Set<(topic: Topic | null) => void>()
   const changes: Changes = {
@@ -237,7 +237,7 @@ function controlled() {
   return { changes, listeners, tell }
 }
 
-test('a follower is woken by the journal and by what was missed alone, and by nothing once stopped', async () => {
+test('wakes only for the journal and for missed notifications, until stopped', async () => {
   const { changes, listeners, tell } = controlled()
   const writer = await node()
   const { follower, seen, sees } = collect({ db: writer.db, changes })

@@ -1,19 +1,21 @@
-/** Which addresses mails may go to and come from. */
+/** Checks the addresses of senders and recipients of mails. */
 
-export interface Sender {
+export interface MailSender {
   name: string
   address: string
 }
 
-/** `Wardkeep <no-reply@clinic.org>` or the address alone; undefined when it is neither. */
-export function parseSender(text: string): Sender | undefined {
+/**
+ * Parses a sender such as `Wardkeep <no-reply@clinic.org>` or a plain address. Returns undefined for any other text.
+ */
+export function parseSender(text: string): MailSender | undefined {
   const [, name = '', bracketed] = /^(.*?)\s*<([^<>]*)>$/.exec(text.trim()) ?? []
   const address = bracketed ?? text.trim()
   const plainName = name.replace(/^"(.*)"$/, '$1')
   return isMailable(address) && isOneLine(plainName) ? { name: plainName, address } : undefined
 }
 
-/** Whether it can stand in an envelope and a header as one address, and as nothing else. */
+/** Returns true if the text is a single address that mail software cannot misread, in an envelope or a header. */
 export function isMailable(address: string): boolean {
   const at = address.lastIndexOf('@')
   return (
@@ -24,7 +26,7 @@ export function isMailable(address: string): boolean {
   )
 }
 
-/** Text for a header: no line breaks and no other control characters, which could start a new one. */
+/** Removes line breaks and other control characters from text for a header, because they could start a new header. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 }

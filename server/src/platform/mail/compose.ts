@@ -1,36 +1,36 @@
-/** Composes a mail as RFC 5322, with plain text and HTML as alternatives. */
-import { oneLine, type Sender } from './addresses.ts'
+/** Composes a mail as an RFC 5322 message, with plain text and HTML as alternatives. */
+import { type MailSender, oneLine } from './addresses.ts'
 
 export interface MessageParts {
   id: string
   time: number
-  from: Sender
+  from: MailSender
   to: string
   subject: string
   text: string
   html: string
-  /** True where bytes above 127 may stand in the body as they are (RFC 2045, 6.2). */
+  /** True if the body may contain bytes above 127 (RFC 2045, 6.2). */
   isEightBit: boolean
 }
 
-/** The longest line of a body in bytes, without its CRLF (RFC 5322, 2.1.1). */
+/** Maximum length of a line in bytes, without its CRLF (RFC 5322, 2.1.1). */
 const MAX_LINE_BYTES = 998
 
 export async function compose(content: MessageParts): Promise<Buffer> {
-  // Loaded with the first mail: most processes of a small clinic never send one.
+  // Loaded with the first mail, because most processes of a small clinic never send one.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const domain = content.from.address.slice(content.from.address.lastIndexOf('@') + 1)
   return new MailComposer({
     from: content.from,
-    // As an object it is one address, whatever is in it, and never a list.
+    // Passed as an object, because nodemailer would parse a string as a list of addresses.
     to: { name: '', address: content.to },
     subject: oneLine(content.subject),
     text: bodyOf('text/plain', content.text, content.isEightBit),
     html: bodyOf('text/html', content.html, content.isEightBit),
     date: new Date(content.time),
-    // Made of the job's id: a mail that went out twice has it twice, and clients show it once.
+    // Derived from the job's id, so that mail clients show a mail that was sent twice only once.
     messageId: `<${content.id}@${domain}>`,
-    // So that no holiday notice answers (RFC 3834).
+    // Prevents out-of-office replies (RFC 3834).
     headers: { 'Auto-Submitted': 'auto-generated' },
     xMailer: false,
     disableFileAccess: true,
@@ -41,8 +41,8 @@ export async function compose(content: MessageParts): Promise<Buffer> {
 }
 
 /**
- * Returns a body that is written as it is where its bytes and lines allow that, so that a link can be copied
- * out of the raw message. Others are left to the composer, which writes them as quoted-printable.
+ * Returns the body of one alternative. Sends the text unencoded if its bytes and line lengths allow it, so that links
+ * can be copied from the raw message. Otherwise the composer encodes it as quoted-printable.
  */
 function bodyOf(type: string, content: string, isEightBit: boolean) {
   const text = withCrlf(content)
@@ -54,5 +54,5 @@ function bodyOf(type: string, content: string, isEightBit: boolean) {
   return { raw: Buffer.from(`${head}\r\n\r\n${text}`) }
 }
 
-/** The only line break of RFC 5322; what is no line break there ends no header and no text. */
+/** Converts all line breaks to CRLF, the only line break that RFC 5322 allows. */
 const withCrlf = (text: string) => text.replaceAll(/\r\n?|\n/g, '\r\n')

@@ -1,4 +1,4 @@
-/** Mails, for the features and the composition root. */
+/** Sending mails, for the features and the composition root. */
 
 export {
   type Mailer,

@@ -1,10 +1,10 @@
 /**
- * Mails: written on the transaction of their cause, carried away by a job that tries for about two
- * days. What they say holds tokens, so it is sealed for as long as it waits.
+ * Queues mails in the transaction that causes them. A job sends each mail and retries for about two days. The content
+ * includes tokens, so it is encrypted while the mail waits.
  *
- * A mail is done once the other side has accepted it. The one way to a double is a process or
- * connection that dies between that acceptance and its being noted here, which SMTP cannot rule
- * out (RFC 5321, 4.1.1.4); both then carry the same Message-ID.
+ * A mail is sent once the receiving server has accepted it. A duplicate is possible only if a process or connection
+ * dies after that acceptance and before it is recorded. SMTP cannot rule that out (RFC 5321, 4.1.1.4). Both copies then
+ * have the same Message-ID.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
@@ -22,21 +22,20 @@ export interface MailMessage extends MailContent {
 }
 
 export interface Mailer {
-  /** Writes the mail on the transaction of its cause; a retried job sends it. */
+  /** Queues the mail in the caller's transaction. A job sends the mail after the commit, with retries. */
   send(tx: TenantTx, mail: MailMessage): Promise<void>
-  /** Whether mails reach people (SMTP), and not only the outbox folder. */
+  /** True if mails are sent over SMTP, false if they are only written to the outbox folder. */
   readonly isConfigured: boolean
 }
 
-/** 30 s, 1 min, 2 min … up to 4 h, scattered: about two days in all. */
+/** Retries after 30 s, 1 min, 2 min … up to 4 h, with jitter, for about two days in total. */
 const SEND = jobKind<{ sealed: string }>('mail.send', {
   retries: 20,
   retryDelaySeconds: 30,
   retryBackoff: true,
   retryDelayMaxSeconds: 4 * 60 * 60,
   expireInSeconds: 30 * 60,
-  // What it says is no news by then, and its links are over.
-  mayRunLate: false,
+  // No retries beyond two days: by then the mail is outdated and its links have expired.
 })
 
 export const SEALED_MAILS: RootSealed = {
@@ -53,20 +52,20 @@ export interface MailerOptions {
   jobs: Jobs
   sealer: Sealer
   transport: MailTransport
-  /** `Wardkeep <no-reply@clinic.org>` */
+  /** The sender, such as `Wardkeep <no-reply@clinic.org>`. */
   from: string
   log: Logger
   clock: Clock
-  /** How often this process asks for mails of others and for second attempts; 5 unless a test cannot wait. */
+  /** Seconds between polls for retries and for mails that other processes queued; 5 by default, less in tests. */
   pollSeconds?: number
-  /** Says when mails begin to go; at once unless told otherwise. */
+  /** Calls `begin` when sending may start. By default, sending starts immediately. */
   when?: (begin: () => void) => void
 }
 
 export function openMailer(options: MailerOptions): Mailer {
   const { jobs, sealer, transport, log, clock, pollSeconds = 5, when } = options
   const from = parseSender(options.from)
-  if (!from) throw new TypeError('the sender of mails is not an address')
+  if (!from) throw new TypeError('the sender is not a valid e-mail address')
 
   jobs.work(
     SEND,
@@ -74,7 +73,7 @@ export function openMailer(options: MailerOptions): Mailer {
       const text = sealer.open(Buffer.from(sealed, 'base64'), placeOf(id)).toString('utf8')
       const { time, ...mail } = JSON.parse(text) as MailMessage & { time: number }
       try {
-        if (!isMailable(mail.to)) throw new PermanentMailError('its address cannot be written to')
+        if (!isMailable(mail.to)) throw new PermanentMailError('invalid recipient address')
         const { isEightBit } = transport
         const message = await compose({ ...mail, id, time, from, isEightBit })
         const { file } = await transport.deliver({
@@ -87,12 +86,12 @@ export function openMailer(options: MailerOptions): Mailer {
           message,
         })
         if (file)
-          log.info({ id, file }, 'a mail is in the outbox; without SMTP_URL it goes no further')
-        else log.info({ id, attempt }, 'a mail was sent')
+          log.info({ id, file }, 'mail written to the outbox folder, because SMTP_URL is not set')
+        else log.info({ id, attempt }, 'mail sent')
       } catch (error) {
-        // Trying again would be refused again, and harms the sender's name with the server.
+        // The server would reject a retry again, and retries would harm the sender's reputation.
         if (!(error instanceof PermanentMailError)) throw error
-        log.error({ job: SEND.name, id, attempt }, `a mail was not sent: ${error.message}`)
+        log.error({ job: SEND.name, id, attempt }, `mail not sent: ${error.message}`)
       }
     },
     { concurrency: 4, pollSeconds, ...(when ? { when } : {}) },

@@ -1,4 +1,4 @@
-/** Writes mails to files, for installations without SMTP: the RFC 5322 message, and its text to copy links from. */
+/** Writes mails to files, for installations without SMTP: the RFC 5322 message, and a text file to copy links from. */
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { oneLine } from './addresses.ts'
@@ -11,7 +11,7 @@ export function outboxTransport(folder: string): MailTransport {
     async deliver({ id, time, to, subject, text, message }) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await chmod(folder, 0o700)
-      // The time of writing, not of this attempt: another attempt replaces the files.
+      // Named after the time when the mail was created, so that a retry replaces the files of an earlier attempt.
       const name = `${new Date(time).toISOString().replaceAll(/[:.]/g, '-')}-${id}`
       const readable = `To: ${oneLine(to)}\nSubject: ${oneLine(subject)}\n\n${text}`
       await writeWhole(folder, `${name}.txt`, readable)
@@ -20,7 +20,7 @@ export function outboxTransport(folder: string): MailTransport {
   }
 }
 
-/** Writes a file aside and renames it, so that a reader of the folder never sees half a mail. Returns its path. */
+/** Writes a temporary file and renames it, so that readers of the folder never see a partial mail. Returns its path. */
 async function writeWhole(folder: string, name: string, content: string | Buffer): Promise<string> {
   const file = join(folder, name)
   const draft = join(folder, `.${name}.part`)

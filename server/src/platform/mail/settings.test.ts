@@ -1,4 +1,4 @@
-/** What the operator may write for SMTP_URL and MAIL_FROM, and what it means. */
+/** Tests which values of SMTP_URL and MAIL_FROM are accepted, and what they mean. */
 import { describe, expect, it } from 'vitest'
 import { parseSender } from './addresses.ts'
 import { parseSmtpUrl } from './smtp.ts'
@@ -13,7 +13,7 @@ describe('SMTP_URL', () => {
     ['smtp://[::1]:25', { host: '::1', requireTLS: false }],
     ['smtp://localhost?tls=required', { requireTLS: true }],
     ['smtp://127.0.0.1.evil.test', { requireTLS: true }],
-  ])('%s', (url, settings) => {
+  ])('parses %s', (url, settings) => {
     expect(parseSmtpUrl(url)).toMatchObject(settings)
   })
 
@@ -22,11 +22,11 @@ describe('SMTP_URL', () => {
     'smtps://mail.test',
     'smtps://127.0.0.1',
     'smtp://user:p@mail.test:587?tls=required',
-  ])('%s asks for a certificate that holds', (url) => {
+  ])('requires a valid certificate for %s', (url) => {
     expect(parseSmtpUrl(url).tls).toEqual({ rejectUnauthorized: true })
   })
 
-  it('has user and password in it, as URLs write them', () => {
+  it('decodes the percent-encoded user and password', () => {
     expect(parseSmtpUrl('smtps://me%40x.test:a%2Fb%3Ac@mail.test')).toMatchObject({
       auth: { user: 'me@x.test', pass: 'a/b:c' },
     })
@@ -37,10 +37,10 @@ describe('SMTP_URL', () => {
     ['mail.test:587', 'must be a URL'],
     ['http://mail.test', 'must be a URL'],
     ['smtp://', 'must be a URL'],
-    ['smtp://mail.test?tls=no', 'tls=required or tls=optional'],
-    ['smtps://mail.test?tls=optional', 'must be smtp'],
-    ['smtp://user:hush@mail.test?tls=optional', 'must not send a password'],
-  ])('%s is refused: %s', (url, fault) => {
+    ['smtp://mail.test?tls=no', 'tls=required, tls=optional'],
+    ['smtps://mail.test?tls=optional', 'must start with smtp'],
+    ['smtp://user:hush@mail.test?tls=optional', 'must not contain a password'],
+  ])('rejects %s with the message: %s', (url, fault) => {
     expect(() => parseSmtpUrl(url)).toThrow(fault)
     expect(() => parseSmtpUrl(url)).not.toThrow('hush')
   })
@@ -52,7 +52,7 @@ describe('MAIL_FROM', () => {
     ['"St. Mary, Ward 2" <a@b.test>', { name: 'St. Mary, Ward 2', address: 'a@b.test' }],
     ['a@b.test', { name: '', address: 'a@b.test' }],
     ['<a@b.test>', { name: '', address: 'a@b.test' }],
-  ])('%s', (text, sender) => {
+  ])('parses the sender %s', (text, sender) => {
     expect(parseSender(text)).toEqual(sender)
   })
 
@@ -63,7 +63,7 @@ describe('MAIL_FROM', () => {
     'a@b.test, c@d.test',
     'Ward\nBcc: x@y.test <a@b.test>',
     'W <a@b.test> x',
-  ])('%j is refused', (text) => {
+  ])('rejects %j as a sender', (text) => {
     expect(parseSender(text)).toBeUndefined()
   })
 })

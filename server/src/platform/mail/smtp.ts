@@ -1,22 +1,24 @@
-/** Hands mails to an SMTP server, over TLS unless it is on this machine or told otherwise. */
+/** Sends mails over SMTP. Requires TLS unless the server is on this machine or the URL makes TLS optional. */
 import { type Envelope, MailError, type MailTransport, PermanentMailError } from './transport.ts'
 
-/** RFC 5321, 4.5.3.2.6: who gives up on the last answer sooner sends mails twice. */
+/**
+ * Timeout for the server's final reply. A client that gives up earlier may send the mail twice (RFC 5321, 4.5.3.2.6).
+ */
 const PATIENCE_MS = 10 * 60_000
 const CONNECT_MS = 30_000
 
-/** Refusals to sign in or to go on unencrypted: the operator's to mend, and no word on the mail. */
+/** Reply codes that reject the sign-in or an unencrypted session. A setting causes them, not the mail. */
 const OF_THE_SESSION = new Set([503, 530, 534, 535, 538])
 
-/** Failures whose message is nodemailer's or the system's own, not the server's. */
+/** Error codes of failed connections, whose message comes from nodemailer or the system instead of the server. */
 const OF_THE_CONNECTION = new Set(['ESOCKET', 'ECONNECTION', 'ETIMEDOUT', 'ETLS', 'EDNS'])
 
 /**
- * The settings in an SMTP_URL: `smtps://user:password@host:465` (TLS from the start) or
- * `smtp://user:password@host:587` (STARTTLS). With `smtp`, TLS and a certificate that holds are
- * required; `?tls=optional`, the default on the loopback, takes what the server offers, which
- * protects against nobody who can touch the wire, so it goes with no password to another machine.
- * @throws Error that says what is wrong
+ * Parses an SMTP_URL: `smtps://user:password@host:465` (TLS from the start) or `smtp://user:password@host:587`
+ * (STARTTLS). By default, TLS and a valid certificate are required. With `?tls=optional`, the default for `smtp` on the
+ * loopback, the mailer uses TLS only if the server offers it. This does not protect against an active attacker, so a
+ * password is then allowed only for a server on this machine.
+ * @throws Error with a message that starts with "must"
  */
 export function parseSmtpUrl(text: string) {
   if (!URL.canParse(text) || !/^smtps?:\/\/[^/]/.test(text))
@@ -26,11 +28,14 @@ export function parseSmtpUrl(text: string) {
   const isLocal = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
   const tls = searchParams.get('tls') ?? (isLocal && !isImplicit ? 'optional' : 'required')
   if (tls !== 'required' && tls !== 'optional')
-    throw new Error('must have tls=required or tls=optional, or neither')
+    throw new Error('must have tls=required, tls=optional, or no tls parameter')
   const isOptional = tls === 'optional'
-  if (isOptional && isImplicit) throw new Error('must be smtp, not smtps, for tls=optional')
+  if (isOptional && isImplicit)
+    throw new Error('must start with smtp: (not smtps:) when tls=optional is set')
   if (isOptional && username && !isLocal)
-    throw new Error('must not send a password with tls=optional')
+    throw new Error(
+      'must not contain a password when tls=optional is set, because it could be sent unencrypted',
+    )
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port || (isImplicit ? 465 : 587)),
@@ -43,7 +48,10 @@ export function parseSmtpUrl(text: string) {
   }
 }
 
-/** @param patienceMs how long the server may be silent, for tests that cannot wait */
+/**
+ * Creates the SMTP transport.
+ * @param patienceMs how long to wait for the server's replies; tests pass less
+ */
 export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): MailTransport {
   const server = parseSmtpUrl(url)
   const open = async () => {
@@ -74,15 +82,15 @@ export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): Ma
   }
 }
 
-/** Enhanced status codes of who refuses us, and not the mail (RFC 3463 §3.8): the operator can mend that. */
+/** Enhanced status codes that reject the sender instead of the mail (RFC 3463 §3.8). The operator can fix the cause. */
 const OF_POLICY = /^\d{3}[ -]5[.]7[.]/
 
 interface SmtpError extends Error {
   code?: string
-  /** What the server answered to: `RCPT TO`, `DATA`, … */
+  /** The SMTP command to which the server replied, such as `RCPT TO` or `DATA`. */
   command?: string
   responseCode?: number
-  /** All that it said. */
+  /** The server's full reply, which may quote the recipient. */
   response?: string
 }
 
@@ -98,7 +106,7 @@ function faultOf(error: SmtpError): Error {
   const said = responseCode
     ? `the SMTP server answered ${responseCode} to ${command ?? 'the connection'}`
     : OF_THE_CONNECTION.has(code)
-      ? `the SMTP server is out of reach (${message})`
+      ? `the SMTP server is not reachable (${message})`
       : `SMTP failed (${code}${command ? ` at ${command}` : ''})`
   return isForGood ? new PermanentMailError(said) : new MailError(said, code)
 }

@@ -1,6 +1,6 @@
-/** Writes the words of a mail down twice: as plain text and as HTML. */
+/** Renders the text of a mail as plain text and as HTML. */
 
-/** A mail's content; the address is added where it is sent. */
+/** The subject and body of a mail, without the recipient. */
 export interface MailContent {
   subject: string
   text: string
@@ -10,9 +10,9 @@ export interface MailContent {
 export interface MailTemplate {
   subject: string
   greeting: string
-  /** A paragraph each. */
+  /** The paragraphs of the mail. */
   lines: string[]
-  /** The link with the word on its button, where there is one. */
+  /** The link of the mail with the label of its button, if the mail has a link. */
   link?: { label: string; url: string }
   closing: string
 }
@@ -24,7 +24,7 @@ export function renderMail({ subject, greeting, lines, link, closing }: MailTemp
   if (link)
     paragraphs.push(
       `<p><a href="${escapeHtml(link.url)}" style="display: inline-block; padding: 0.6rem 1rem; background: #0b5cad; color: #ffffff; text-decoration: none; border-radius: 4px">${escapeHtml(link.label)}</a></p>`,
-      `<p style="font-size: 0.9rem">Or open this address:<br>${escapeHtml(link.url)}</p>`,
+      `<p style="font-size: 0.9rem">Or open this link:<br>${escapeHtml(link.url)}</p>`,
     )
   const html = `<!doctype html>
 <html lang="en">

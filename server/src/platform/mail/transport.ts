@@ -1,41 +1,41 @@
-/** What carries mails away, and the two ways in which it fails. */
+/** Defines how mails are delivered, and the two kinds of delivery failure. */
 
-/** A message as it goes over the wire, with whom it is from and for (RFC 5321). */
+/** A message with its sender and recipient (RFC 5321). */
 export interface Envelope {
-  /** The same at every attempt. */
+  /** The id of the mail, which is the same for every attempt. */
   id: string
-  /** When it was written, in milliseconds since the Unix epoch. */
+  /** When the mail was created, in milliseconds since the Unix epoch. */
   time: number
   from: string
   to: string
   subject: string
-  /** The plain text alone, for a transport that people read. */
+  /** The plain text of the mail, for transports whose output people read. */
   text: string
-  /** RFC 5322. */
+  /** The complete message in the format of RFC 5322. */
   message: Buffer
 }
 
 export interface MailTransport {
-  /** Whether mails reach people, and not only a folder. */
+  /** True if the transport sends mails to recipients, false if it only writes them to a folder. */
   readonly reachesPeople: boolean
-  /** True where the body of a message may have bytes above 127. */
+  /** True if a message body may contain bytes above 127. */
   readonly isEightBit: boolean
   /**
-   * Hands a message over for good. Returns the file, if that is where it went.
-   * @throws PermanentMailError when it will never be taken, anything else when it may be later
+   * Delivers a message. Returns the path of the file if the transport writes files.
+   * @throws PermanentMailError if no retry can succeed, or another error if a retry may succeed
    */
   deliver(envelope: Envelope): Promise<{ file?: string }>
 }
 
 /**
- * The message will never be taken. Like `MailError` it says nothing of what the other side said:
- * servers quote the address, and a message must not end up in a log.
+ * Thrown when the server will never accept the message. The error message omits the server's reply, because servers
+ * quote the recipient's address, which must not be logged.
  */
 export class PermanentMailError extends Error {
   override readonly name = 'PermanentMailError'
 }
 
-/** The message could not be handed over now. */
+/** Thrown when the message could not be delivered now, so that the job retries. Omits the server's reply, too. */
 export class MailError extends Error {
   override readonly name = 'MailError'
   readonly code: string

@@ -1,6 +1,6 @@
 /**
- * Which addresses may be dialled: every special network of the IANA registries is refused from its
- * first to its last address, and what lies beside it is not.
+ * Tests which addresses may be dialled. Every special network of the IANA registries is rejected from its first to its
+ * last address. The addresses next to it are allowed.
  */
 import { describe, expect, test } from 'vitest'
 import { checkAddress } from './index.ts'
@@ -9,7 +9,7 @@ import { type Network, parseNetworks } from './networks.ts'
 const policyOf = (listed: string) => ({ allowHttp: false, allowedNetworks: parseNetworks(listed) })
 const judge = (address: string, listed = '') => checkAddress(address, policyOf(listed))
 
-/** An address as a number, and back, so that the table needs only the networks. */
+/** Converts the first address of a network to a number, so that the tables need to list only the networks. */
 function toNumber({ first }: Network): bigint {
   return first.toByteArray().reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 }
@@ -24,7 +24,7 @@ function toText(value: bigint, width: number): string {
   return parts.join(width === 32 ? '.' : ':')
 }
 
-/** Its first and last address, and those before and behind it. */
+/** Returns the first and last address of a network, and the addresses just outside it. */
 function edgesOf(cidr: string) {
   const [network] = parseNetworks(cidr) as [Network]
   const width = network.first.kind() === 'ipv4' ? 32 : 128
@@ -42,9 +42,9 @@ function edgesOf(cidr: string) {
 
 const PRIVATE = 'a private address'
 const RESERVED = 'a reserved address'
-const STANDS_FOR = 'an address that stands for an IPv4 address'
+const STANDS_FOR = 'an IPv6 address that maps to an IPv4 address'
 
-/** Special networks with nothing special beside them. */
+/** Special networks without special networks next to them. */
 const ISLANDS: [cidr: string, kind: string][] = [
   ['0.0.0.0/8', 'an unspecified address'],
   ['10.0.0.0/8', PRIVATE],
@@ -69,7 +69,7 @@ const ISLANDS: [cidr: string, kind: string][] = [
   ['3fff::/20', RESERVED],
 ]
 
-/** Special networks beside others, or within them. */
+/** Special networks that adjoin or contain other special networks. */
 const ADJOINING: [cidr: string, kind: string][] = [
   ['224.0.0.0/4', 'a multicast address'],
   ['240.0.0.0/5', RESERVED],
@@ -107,13 +107,13 @@ const ADJOINING: [cidr: string, kind: string][] = [
   ['ff00::/8', 'a multicast address'],
 ]
 
-describe('the special networks', () => {
-  test.each([...ISLANDS, ...ADJOINING])('%s: refused, as %s', (cidr, kind) => {
+describe('special networks', () => {
+  test.each([...ISLANDS, ...ADJOINING])('rejects addresses of %s as %s', (cidr, kind) => {
     for (const address of edgesOf(cidr).inside)
       expect(judge(address)).toBe(`${address} is ${kind}, which is not allowed`)
   })
 
-  test.each(ISLANDS)('%s: what lies beside it may be dialled', (cidr) => {
+  test.each(ISLANDS)('allows the addresses next to %s', (cidr) => {
     for (const address of edgesOf(cidr).outside)
       expect([address, judge(address)]).toEqual([address, undefined])
   })
@@ -124,7 +124,7 @@ describe('the special networks', () => {
     '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
     '2001:200::',
     '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
-  ])('%s beside a pair of them may be dialled', (address) => {
+  ])('allows %s, which is next to adjoining special networks', (address) => {
     expect(judge(address)).toBeUndefined()
   })
 
@@ -134,7 +134,7 @@ describe('the special networks', () => {
     '193.0.6.139',
     '2606:4700:4700::1111',
     '2a00:1450:4001:82b::200e',
-  ])('none of them holds %s', (address) => expect(judge(address)).toBeUndefined())
+  ])('allows %s, which is in none of them', (address) => expect(judge(address)).toBeUndefined())
 
   test.each([
     ['AWS, Google and Azure', '169.254.169.254', 'a link-local address'],
@@ -143,12 +143,12 @@ describe('the special networks', () => {
     ['Alibaba', '100.100.100.200', 'a carrier-grade NAT address'],
     ['Oracle', '192.0.0.192', RESERVED],
     ['Azure, by a public address', '168.63.129.16', 'a cloud metadata address'],
-  ])('hold the metadata address of %s', (_cloud, address, kind) => {
+  ])('rejects the metadata address of %s', (_cloud, address, kind) => {
     expect(judge(address)).toBe(`${address} is ${kind}, which is not allowed`)
   })
 })
 
-describe('a listed network', () => {
+describe('networks that the operator lists', () => {
   test.each([
     ['127.0.0.0/8', '127.0.0.1'],
     ['10.1.0.0/16', '10.1.2.3'],
@@ -156,18 +156,18 @@ describe('a listed network', () => {
     ['fd00::/8', 'fd00:ec2::254'],
     ['168.63.129.16', '168.63.129.16'],
     ['0.0.0.0/0', '255.255.255.255'],
-  ])('%s opens %s', (listed, address) => {
+  ])('allows with the network %s the address %s', (listed, address) => {
     expect(judge(address, listed)).toBeUndefined()
   })
 
-  test('opens nothing beside it', () => {
+  test('allows no addresses outside a listed network', () => {
     expect(judge('10.2.0.0', '10.1.0.0/16')).toBeDefined()
     expect(judge('127.0.0.1', '::1')).toBeDefined()
     expect(judge('::1', '127.0.0.0/8')).toBeDefined()
   })
 })
 
-/** Each with the network that leads there, and what it stands for. */
+/** IPv6 forms that embed an IPv4 address, each with its network. */
 const EMBEDDED: [form: string, network: string, of: (ipv4: string) => string[]][] = [
   ['IPv4-compatible', '::/96', (ipv4) => [`::${ipv4}`, `::${hex(ipv4)}`]],
   ['IPv4-mapped', '::ffff:0:0/96', (ipv4) => [`::ffff:${ipv4}`, `0:0:0:0:0:ffff:${hex(ipv4)}`]],
@@ -199,7 +199,7 @@ const inverted = (ipv4: string) =>
       .join('.'),
   )
 
-/** RFC 6052, 2.2: from this byte on, and around byte 8, which is 0. */
+/** Embeds an IPv4 address starting at byte `from`, skipping byte 8, which must be 0 (RFC 6052, 2.2). */
 function split(ipv4: string, from: number): string {
   const bytes = [0, 0x64, 0xff, 0x9b, 0, 1, ...Array.from({ length: 10 }, () => 0)]
   let place = from
@@ -212,23 +212,23 @@ function split(ipv4: string, from: number): string {
 }
 
 describe.each(EMBEDDED)('an IPv4 address within IPv6: %s', (_form, network, of) => {
-  test('is refused also where the IPv4 address is public', () => {
+  test('is rejected even if the IPv4 address is public', () => {
     for (const address of of('8.8.8.8'))
       expect(judge(address)).toBe(`${address} is ${STANDS_FOR}, which is not allowed`)
   })
 
-  test('is refused where only the IPv4 address is listed', () => {
+  test('is rejected if only the IPv4 address is listed', () => {
     for (const address of of('127.0.0.1')) expect(judge(address, '127.0.0.0/8')).toBeDefined()
   })
 
   test.each(['127.0.0.1', '10.1.2.3', '169.254.169.254', '168.63.129.16', '224.0.0.1'])(
-    'is refused where only the IPv6 network is listed, and it stands for %s',
+    'is rejected if only the IPv6 network is listed and the address maps to %s',
     (ipv4) => {
-      for (const address of of(ipv4)) expect(judge(address, network)).toContain('stands for a')
+      for (const address of of(ipv4)) expect(judge(address, network)).toContain('maps to a')
     },
   )
 
-  test('may be dialled where the IPv6 network is listed and the IPv4 address is public or listed too', () => {
+  test('is allowed if the IPv6 network is listed and the IPv4 address is public or listed', () => {
     for (const address of of('8.8.8.8'))
       expect([address, judge(address, network)]).toEqual([address, undefined])
     for (const address of of('10.8.8.8'))
@@ -236,13 +236,13 @@ describe.each(EMBEDDED)('an IPv4 address within IPv6: %s', (_form, network, of) 
   })
 })
 
-describe('what is no plain address', () => {
-  test('an interface identifier that only looks like ISATAP is one', () => {
+describe('unusual IPv6 addresses', () => {
+  test('allows an interface identifier that only resembles ISATAP', () => {
     expect(judge('2600::100:5efe:7f00:1')).toBeUndefined()
     expect(judge('2600::5eff:7f00:1')).toBeUndefined()
   })
 
-  test('a zone is refused, whatever is listed', () => {
+  test('rejects an address with a zone, even if every network is listed', () => {
     expect(judge('fe80::1%eth0', '::/0')).toBe(
       'fe80::1%eth0 is an address with a zone, which is not allowed',
     )
@@ -250,7 +250,7 @@ describe('what is no plain address', () => {
   })
 
   test.each(['', 'example.org', '0x7f.1', '2130706433', '0177.0.0.1', '127.1', '8.8.8.8 ', '::g'])(
-    '"%s" is refused, whatever is listed',
-    (text) => expect(judge(text, '0.0.0.0/0, ::/0')).toContain('is no IP address'),
+    'rejects "%s", even if every network is listed',
+    (text) => expect(judge(text, '0.0.0.0/0, ::/0')).toContain('is not a valid IP address'),
   )
 })

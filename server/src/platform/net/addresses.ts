@@ -1,16 +1,16 @@
 /**
- * Judges IP addresses: only plain public unicast may be dialled, and what the operator lists. What is
- * special stands in the IANA registries (RFC 6890 and its updates), which ipaddr.js follows.
+ * Checks IP addresses. The service may connect only to public unicast addresses and to networks that the operator
+ * lists. The IANA registries define the special networks (RFC 6890 and its updates), and ipaddr.js follows them.
  */
 import { ipv4In } from './ipv4-in-ipv6.ts'
 import { type Address, contains, type Network, parseAddress, parseNetworks } from './networks.ts'
 
-/** Which targets may be dialled. */
+/** The targets to which the service may connect. */
 export interface TargetPolicy {
   allowHttp: boolean
-  /** Networks that may be dialled although they are not public. */
+  /** Networks that are allowed although they are not public. */
   allowedNetworks: readonly Network[]
-  /** True to allow this machine, also without TLS: for trying the service out. */
+  /** True to allow loopback addresses, even without TLS, so that users can try out the service. */
   allowLoopback?: boolean
 }
 
@@ -18,18 +18,18 @@ export interface TargetPolicy {
 export const isAllowedLoopback = (text: string, { allowLoopback = false }: TargetPolicy): boolean =>
   allowLoopback && parseAddress(text)?.range() === 'loopback'
 
-/** Judges one IP address. Returns undefined when it may be dialled, else a sentence that says why not. */
+/** Checks an IP address. Returns the error message if it is forbidden, or undefined if it is allowed. */
 export function checkAddress(address: string, policy: TargetPolicy): string | undefined {
   const objection = forbiddenKindOf(address, policy)
   return objection && `${address} is ${objection}, which is not allowed`
 }
 
-/** What the address is that must not be dialled, as "a loopback address"; undefined when it may. */
+/** Returns the kind of a forbidden address, such as "a loopback address", or undefined for an allowed address. */
 export function forbiddenKindOf(text: string, policy: TargetPolicy): string | undefined {
-  // A zone (RFC 4007) names a network card of this machine.
+  // A zone (RFC 4007) selects a network interface of this machine.
   if (text.includes('%')) return 'an address with a zone'
   const address = parseAddress(text)
-  return address ? forbiddenKindOfParsed(address, policy) : 'no IP address'
+  return address ? forbiddenKindOfParsed(address, policy) : 'not a valid IP address'
 }
 
 function forbiddenKindOfParsed(address: Address, policy: TargetPolicy): string | undefined {
@@ -37,15 +37,15 @@ function forbiddenKindOfParsed(address: Address, policy: TargetPolicy): string |
   const embedded = ipv4In(address)
   const isLoopback = policy.allowLoopback === true && address.range() === 'loopback'
   if (embedded.length === 0) return isListed || isLoopback ? undefined : specialKindOf(address)
-  if (!isListed) return 'an address that stands for an IPv4 address'
-  // A listed NAT64 network must not open what is behind it: 64:ff9b::7f00:1 is a 127.0.0.1.
+  if (!isListed) return 'an IPv6 address that maps to an IPv4 address'
+  // A listed NAT64 network must not allow private addresses: 64:ff9b::7f00:1 leads to 127.0.0.1.
   const inner = embedded.map((each) => forbiddenKindOfParsed(each, policy)).find(Boolean)
-  return inner && `an address that stands for ${inner}`
+  return inner && `an IPv6 address that maps to ${inner}`
 }
 
 const RESERVED = 'a reserved address'
 
-/** By the names of ipaddr.js; what has another name there is reserved. */
+/** Descriptions of the ranges of ipaddr.js. All other ranges are described as reserved. */
 const KINDS: Record<string, string> = {
   broadcast: 'a broadcast address',
   carrierGradeNat: 'a carrier-grade NAT address',
@@ -57,13 +57,13 @@ const KINDS: Record<string, string> = {
   unspecified: 'an unspecified address',
 }
 
-/** All that IANA gives to networks; ipaddr.js takes also the rest of IPv6 for unicast. */
+/** The address ranges that IANA has allocated. ipaddr.js also counts unallocated IPv6 ranges as unicast. */
 const GIVEN_OUT = parseNetworks('0.0.0.0/0, 2000::/3')
 
-/** Azure answers its machines here; the other clouds do it in networks that are special anyway. */
+/** The metadata address of Azure, which is public. Other clouds use addresses in special networks. */
 const METADATA = parseNetworks('168.63.129.16')
 
-/** What makes the address no plain public one; undefined when it is one. */
+/** Returns the kind of a special address, or undefined for an ordinary public address. */
 function specialKindOf(address: Address): string | undefined {
   const isIn = (networks: Network[]) => networks.some((network) => contains(network, address))
   if (isIn(METADATA)) return 'a cloud metadata address'

@@ -1,4 +1,4 @@
-/** What is kept of an answer's body: whole characters from its beginning, and none that is refused later. */
+/** Tests the stored part of a response body: its beginning, in whole characters that PostgreSQL accepts. */
 import { describe, expect, test } from 'vitest'
 import { readBody } from './answer.ts'
 
@@ -8,29 +8,29 @@ function keep(keepBytes: number, ...chunks: (string | Buffer)[]): string {
   return reader.text()
 }
 
-describe('of a body is kept', () => {
+describe('the stored part of a body', () => {
   test.each([
-    ['nothing of none', keep(4), ''],
+    ['nothing of an empty one', keep(4), ''],
     ['all of a short one', keep(4, 'ab', 'cd'), 'abcd'],
     ['the beginning of a long one', keep(4, 'abc', 'def', 'ghi'), 'abcd'],
-    ['nothing, where nothing is wanted', keep(0, 'abc'), ''],
+    ['nothing if nothing is requested', keep(0, 'abc'), ''],
     ['no half of a character of two bytes', keep(4, 'abcä'), 'abc'],
     ['no third of a character of three bytes', keep(4, 'ab€'), 'ab'],
     ['no part of a character of four bytes', keep(4, 'a😀'), 'a'],
     [
-      'a character that came in two pieces',
+      'a character that arrived in two chunks',
       keep(9, Buffer.from([0xe2]), Buffer.from([0x82, 0xac])),
       '€',
     ],
-    ['a sign for bytes that are no text', keep(9, Buffer.from([0x61, 0xff, 0x62])), 'a\uFFFDb'],
-    ['a sign for a character that the server cut', keep(9, Buffer.from([0x61, 0xe2])), 'a\uFFFD'],
-    ['a sign for NUL', keep(9, 'a\0b'), 'a\uFFFDb'],
-  ])('%s', (_what, kept, expected) => {
+    ['U+FFFD for bytes that are not text', keep(9, Buffer.from([0x61, 0xff, 0x62])), 'a\uFFFDb'],
+    ['U+FFFD for a character the server cut off', keep(9, Buffer.from([0x61, 0xe2])), 'a\uFFFD'],
+    ['U+FFFD for NUL', keep(9, 'a\0b'), 'a\uFFFDb'],
+  ])('contains %s', (_what, kept, expected) => {
     expect(kept).toBe(expected)
   })
 })
 
-test('a body is read up to 64 KiB, and no further', () => {
+test('reads at most 64 KiB of a body', () => {
   const reader = readBody(1)
   expect(reader.take(Buffer.alloc(64 * 1024))).toBe(true)
   expect(reader.take(Buffer.alloc(1))).toBe(false)

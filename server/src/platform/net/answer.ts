@@ -1,24 +1,25 @@
-/** Keeps the beginning of an answer's body, and reads on so that the connection can be used again. */
+/** Stores the beginning of a response body and reads the rest, so that the connection can be reused. */
 import { StringDecoder } from 'node:string_decoder'
 
-/** Up to here a body is read on; of a longer one the connection is ended. */
+/** Maximum number of bytes to read. If the body is longer, the connection is closed. */
 const MAX_READ = 64 * 1024
 
-/** What was kept of a body. */
+/** The stored beginning of a body. */
 export interface Body {
-  /** As text: whole characters, and none that PostgreSQL refuses. */
+  /** Returns the body as text in whole characters. Replaces characters that PostgreSQL rejects. */
   text(): string
   bytes(): Buffer
 }
 
 export interface BodyReader extends Body {
-  /** Takes the next piece. Returns false when enough was read. */
+  /** Reads the next chunk. Returns false if the body exceeds the limit and reading must stop. */
   take(chunk: Buffer): boolean
 }
 
 /**
- * @param keepBytes how many bytes at the beginning are kept
- * @param mostBytes how many are read at the most
+ * Creates a reader for one response body.
+ * @param keepBytes how many bytes to store from the beginning
+ * @param mostBytes how many bytes to read at most
  */
 export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
   const kept: Buffer[] = []
@@ -26,7 +27,7 @@ export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
   return {
     take(chunk) {
       const wanted = keepBytes - length
-      // A copy: the chunk is a window on the socket's buffer of 64 KiB.
+      // Copied, because the chunk is a view of the socket's 64 KiB buffer.
       if (wanted > 0) kept.push(Buffer.from(chunk.subarray(0, wanted)))
       length += chunk.length
       return length <= mostBytes
@@ -34,7 +35,7 @@ export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
     bytes: () => Buffer.concat(kept),
     text() {
       const bytes = Buffer.concat(kept)
-      // The decoder holds back a character that was cut in two; of a whole body it shows the damage.
+      // In a truncated body, the decoder drops an incomplete last character. A complete body keeps such damage visible.
       const text = length > keepBytes ? new StringDecoder('utf8').write(bytes) : bytes.toString()
       return text.replaceAll('\0', '\uFFFD')
     },

@@ -1,4 +1,4 @@
-/** One connection to one judged address, over which requests go one after another. */
+/** One connection to an address that was checked. Sends its requests one after another. */
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { type Body, readBody } from './answer.ts'
@@ -7,10 +7,10 @@ import { answerError, DialError, type ResponseProgress } from './dial-error.ts'
 import { unmapped } from './networks.ts'
 import { type InterimFilter, skipInterim } from './skip-interim.ts'
 
-/** Bytes that the header of an answer may have. */
+/** Maximum size of the response headers in bytes. */
 const MAX_HEADER = 16 * 1024
 
-/** How long a connection may be idle when the server's Keep-Alive header allows for more. */
+/** Maximum idle time in milliseconds, even if the server's Keep-Alive header allows more. */
 const MAX_IDLE_MS = 30_000
 
 export interface ConnectionRequest {
@@ -18,66 +18,69 @@ export interface ConnectionRequest {
   url: URL
   headers: Record<string, string>
   body: string | Buffer | null
-  /** How many bytes of the answer's body are kept. */
+  /** How many bytes of the response body to store. */
   keepBytes: number
-  /** Whether an answer of more bytes is a fault: its beginning is of no use. */
+  /** True to fail if the response is larger than `keepBytes`, because a part of it would be useless. */
   wantsWhole?: boolean
 }
 
-export interface Answer {
+export interface RawAnswer {
   status: number
-  /** Its header. */
+  /** The response headers. */
   fields: Fields
-  /** The beginning of the body. */
+  /** The stored beginning of the response body. */
   body: Body
 }
 
-/** Fields of a header, by their names in lower case. */
+/** Response headers by their names in lower case. */
 export type Fields = Readonly<Record<string, string | string[] | undefined>>
 
-export interface Connection {
+export interface HttpConnection {
   readonly origin: string
-  /** The address at the other end, without the port. */
+  /** The IP address of the server, without the port. */
   readonly address: string
-  /** Whether it may take another request. */
+  /** Returns true if the connection can send another request. */
   isOpen(): boolean
-  /** One request. Whatever goes wrong ends the connection. @throws DialError, also the one that the exchange was stopped with */
-  send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer>
-  /** Ends it and what runs over it; resolves when the connection is gone. */
+  /**
+   * Sends one request. Any failure closes the connection.
+   * @throws DialError for any failure, including an abort
+   */
+  send(request: ConnectionRequest, context: ExchangeContext): Promise<RawAnswer>
+  /** Closes the connection and aborts its running request. Resolves when the socket is closed. */
   end(): Promise<void>
 }
 
 export interface ConnectionOptions {
   origin: string
-  /** How long it may be idle, unless the server's Keep-Alive header says something else. */
+  /** How long the connection may stay idle (milliseconds), unless the server's Keep-Alive header says otherwise. */
   idleMs: number
-  /** Called when it has ended, whoever ended it. */
-  onEnd(connection: Connection): void
+  /** Called when the connection has closed for any reason. */
+  onEnd(connection: HttpConnection): void
 }
 
 export async function openConnection(
   socket: Socket,
   options: ConnectionOptions,
-): Promise<Connection> {
+): Promise<HttpConnection> {
   const { origin, idleMs, onEnd } = options
-  // Loaded here: it takes 100 ms, which a command that only reads the configuration should not pay.
+  // Loaded on first use: it takes 100 ms, which commands without outgoing requests should not spend.
   const { Client } = await import('undici')
   const filter = skipInterim(socket)
   let isHandedOver = false
   const client = new Client(origin, {
-    // undici would connect again on its own, to an address that nobody has judged.
+    // Allows only the given socket, so that undici cannot reconnect to an unchecked address.
     connect(_target, take) {
       const isFirst = !isHandedOver
       isHandedOver = true
       queueMicrotask(() =>
-        isFirst ? take(null, socket) : take(new Error('the connection ended'), null),
+        isFirst ? take(null, socket) : take(new Error('the connection closed'), null),
       )
     },
     allowH2: false,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: Math.max(idleMs, MAX_IDLE_MS),
     maxHeaderSize: MAX_HEADER,
-    // The exchange has a deadline over everything.
+    // Disabled, because the deadline of the exchange covers the whole response.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -85,14 +88,14 @@ export async function openConnection(
     if (socket.closed) resolve()
     else socket.once('close', resolve)
   })
-  const connection: Connection = {
+  const connection: HttpConnection = {
     origin,
     address: unmapped(socket.remoteAddress ?? ''),
     isOpen: () => !socket.destroyed,
     send: (request, context) => exchange({ client, connection, filter }, request, context),
     end() {
       onEnd(connection)
-      // Destroyed, it fails what undici would otherwise send over a connection of its own.
+      // Destroy the client first, or undici would send its pending requests over a new connection.
       client.destroy(null, () => undefined)
       socket.destroy()
       return gone
@@ -104,7 +107,7 @@ export async function openConnection(
 
 interface Wire {
   client: Client
-  connection: Connection
+  connection: HttpConnection
   filter: InterimFilter
 }
 
@@ -112,7 +115,7 @@ function exchange(
   { client, connection, filter }: Wire,
   request: ConnectionRequest,
   context: ExchangeContext,
-): Promise<Answer> {
+): Promise<RawAnswer> {
   const { method, url, headers, body, keepBytes, wantsWhole } = request
   return new Promise((resolve, reject) => {
     const reader = wantsWhole ? readBody(keepBytes, keepBytes) : readBody(keepBytes)
@@ -137,19 +140,19 @@ function exchange(
       { path: url.pathname + url.search, method, headers, body },
       {
         onRequestStart() {
-          context.missing = 'no answer'
+          context.missing = 'no response'
         },
         onResponseStarted() {
           progress = 'something'
         },
         onResponseStart(_controller, code, header) {
-          // RFC 9110, 15.2: an interim answer is only an announcement.
+          // An interim response only announces the final one (RFC 9110, 15.2).
           if (code < 200) return
           filter.pass()
           progress = 'header'
           status = code
           fields = header
-          context.missing = 'no end of the answer'
+          context.missing = 'incomplete response'
         },
         onResponseData(_controller, chunk) {
           if (reader.take(chunk)) return
@@ -168,4 +171,4 @@ function exchange(
 }
 
 const tooLong = (bytes: number) =>
-  new DialError('answer_invalid', `the answer is longer than ${bytes / 1024} KiB`)
+  new DialError('answer_invalid', `the response is larger than ${bytes / 1024} KiB`)

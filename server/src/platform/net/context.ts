@@ -1,31 +1,33 @@
-/** One exchange under way: what may end it early, and what it waits for meanwhile. */
+/** The state of a running exchange: why it was aborted, and what it is waiting for. */
 import { DialError } from './dial-error.ts'
 
 export interface ExchangeContext {
-  /** Why it has ended early: the deadline, the caller or the close of all. */
+  /** Why the exchange was aborted (deadline, caller or shutdown), or undefined while it runs. */
   readonly fault: DialError | undefined
-  /** Aborted with that fault. Made when asked for: on a kept connection nobody does. */
+  /** A signal that aborts with `fault`. Created on first use, because exchanges over a pooled connection need none. */
   readonly signal: AbortSignal
-  /** Told of that fault as well: by who has the exchange at the moment, and for less than a signal. */
+  /** Called when the exchange is aborted. The current step sets this callback, which is cheaper than using a signal. */
   onAbort: (() => void) | undefined
-  /** What is missing at the moment, as in "no answer"; the deadline's fault says it. */
+  /**
+   * The event that the exchange is waiting for, such as "no connection". The deadline's error message starts with it.
+   */
   missing: string
-  /** The address that is being talked to, as soon as there is one. */
+  /** The IP address of the server, or null until it is known. */
   address: string | null
 }
 
 export interface StartedExchange extends ExchangeContext {
-  /** Ends it early. */
+  /** Aborts the exchange with this error. */
   stop(fault: DialError): void
-  /** It is done: no deadline any more. */
+  /** Cancels the deadline after the exchange has ended. */
   finish(): void
 }
 
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Who is to be told when the signal aborts. A signal goes through its listeners one by one for each
- * that is added or taken away, and one for all that a process sends has hundreds: it gets one here.
+ * Returns the callbacks to run when the signal aborts. A signal scans all its listeners whenever one is added or
+ * removed, and a process-wide signal would have hundreds. Sharing one listener per signal avoids this.
  */
 function audienceOf(signal: AbortSignal): Set<() => void> {
   const known = waiting.get(signal)
@@ -50,7 +52,7 @@ export function startExchange(
   }
   const expire = () =>
     stop(new DialError('timed_out', `${context.missing} within ${deadlineMs / 1000} seconds`))
-  const callOff = () => stop(new DialError('aborted', 'it was called off'))
+  const callOff = () => stop(new DialError('aborted', 'the request was cancelled'))
   const timer = setTimeout(expire, deadlineMs)
   const context: StartedExchange = {
     get fault() {
@@ -78,7 +80,10 @@ export function startExchange(
   return context
 }
 
-/** Waits for work that cannot be ended, but no longer than the signal allows. @throws its reason */
+/**
+ * Waits for work that cannot be cancelled, but stops waiting when the signal aborts.
+ * @throws the signal's reason
+ */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -1,4 +1,4 @@
-/** What can go wrong with an exchange, in a word for programs and in words for people. */
+/** Failures of an exchange. Each has a code for programs and a message for people. */
 
 export const DIAL_FAILURES = [
   'address_forbidden',
@@ -14,10 +14,10 @@ export const DIAL_FAILURES = [
 
 export type DialFailure = (typeof DIAL_FAILURES)[number]
 
-/** Ends an exchange. Its message is for people, and holds nothing of the URL but its host. */
+/** An error that ends an exchange. Its message is for people and reveals only the host of the URL. */
 export class DialError extends Error {
   readonly failure: DialFailure
-  /** Whether the connection broke before a single byte of an answer. */
+  /** True if the connection closed before the first byte of a response arrived. */
   readonly noResponseBytes: boolean
 
   constructor(failure: DialFailure, message: string, noResponseBytes = false) {
@@ -31,13 +31,13 @@ export class DialError extends Error {
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name
 
 const UNREACHABLE: Record<string, string> = {
-  EHOSTUNREACH: 'the host cannot be reached',
-  ENETUNREACH: 'its network cannot be reached',
-  EADDRNOTAVAIL: 'its network cannot be reached',
-  ETIMEDOUT: 'the host does not answer',
+  EHOSTUNREACH: 'the host is not reachable',
+  ENETUNREACH: 'the network is not reachable',
+  EADDRNOTAVAIL: 'the network is not reachable',
+  ETIMEDOUT: 'the host does not respond',
 }
 
-/** What an error before the connection stood means. Several addresses fail together, each with an error. */
+/** Converts an error that occurred while connecting. If several addresses failed, uses the error of the last one. */
 export function connectError(error: Error): DialError {
   const last = error instanceof AggregateError ? (error.errors.at(-1) ?? error) : error
   const code = codeOf(last)
@@ -45,16 +45,16 @@ export function connectError(error: Error): DialError {
   return new DialError('connection_failed', UNREACHABLE[code] ?? `no connection (${code})`)
 }
 
-const UNKNOWN_AUTHORITY = 'the certificate comes from an unknown authority'
-const NO_TLS = 'the server does not speak TLS there'
-const NO_VERSION = 'the server speaks no TLS version that is safe (1.2 or newer)'
+const UNKNOWN_AUTHORITY = 'the certificate was issued by an unknown authority'
+const NO_TLS = 'the server does not speak TLS on this port'
+const NO_VERSION = 'the server does not support a secure TLS version (1.2 or newer)'
 
 const TLS: Record<string, string> = {
   CERT_HAS_EXPIRED: 'the certificate has expired',
   CERT_NOT_YET_VALID: 'the certificate is not valid yet',
   CERT_REVOKED: 'the certificate is revoked',
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
-  ECONNRESET: 'the connection ended during the TLS handshake',
+  ECONNRESET: 'the connection closed during the TLS handshake',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: NO_VERSION,
   ERR_SSL_UNSUPPORTED_PROTOCOL: NO_VERSION,
@@ -66,36 +66,36 @@ const TLS: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 }
 
-/** What an error during the TLS handshake, or an alert that ended the connection later, means. */
+/** Converts an error of the TLS handshake, or a TLS alert that closed the connection later. */
 export function tlsError(error: Error): DialError {
   const code = codeOf(error)
   return new DialError('tls_failed', TLS[code] ?? `the TLS handshake failed (${code})`)
 }
 
-/** How far an answer got: not a byte of it, some, or its status and header. */
+/** How much of a response has arrived: nothing, some bytes, or the status and headers. */
 export type ResponseProgress = 'nothing' | 'something' | 'header'
 
-/** What an error while a request was sent or its answer read means. */
+/** Converts an error that occurred while sending a request or reading its response. */
 export function answerError(error: Error, progress: ResponseProgress): DialError {
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new DialError('answer_invalid', 'the header of the answer is too large')
+    return new DialError('answer_invalid', 'the response headers are too large')
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
-    return new DialError('connection_failed', `the request cannot be sent: ${error.message}`)
+    return new DialError('connection_failed', `the request could not be sent: ${error.message}`)
   if (code.startsWith('ERR_SSL_')) return tlsError(error)
   if (isNoHttp(error, progress))
-    return new DialError('answer_invalid', 'the answer is not HTTP/1.1')
+    return new DialError('answer_invalid', 'the response is not HTTP/1.1')
   return progress === 'nothing'
-    ? new DialError('connection_lost', 'the connection ended without an answer', true)
-    : new DialError('connection_lost', 'the connection ended before the answer was complete')
+    ? new DialError('connection_lost', 'the connection closed without a response', true)
+    : new DialError('connection_lost', 'the connection closed before the response was complete')
 }
 
 function isNoHttp(error: Error, progress: ResponseProgress): boolean {
   const code = codeOf(error)
-  // undici calls an answer bad that nobody asked for, and one that asks for another protocol.
+  // undici's messages start with "bad" for a response without a request and for an unrequested upgrade.
   if (code === 'UND_ERR_SOCKET') return error.message.startsWith('bad ')
-  // Said of a body that broke off, and also of a header with a length that its parser refused.
+  // undici reports this for a truncated body, but also for a content length that its parser rejects.
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return progress !== 'header'
-  // The other errors of its parser have no code. One is about an answer that broke off.
+  // The parser's other errors have no code. Only its EOF error means a truncated response.
   return error.name === 'HTTPParserError' && !error.message.includes('EOF')
 }

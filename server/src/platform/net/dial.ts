@@ -1,7 +1,6 @@
 /**
- * Makes connections, and only to addresses that were judged: the name is resolved once, every address
- * of it has to be allowed, and the socket gets these addresses in place of the name. So a DNS server
- * that changes its mind between check and use (rebinding) changes nothing.
+ * Connects only to checked addresses. Resolves each host name once and requires that all its addresses are allowed. The
+ * socket then receives these addresses instead of the name, so DNS rebinding between check and use has no effect.
  */
 import { isIP, type LookupFunction, type Socket, connect as startTcp } from 'node:net'
 import { createSecureContext, getCACertificates, connect as startTls } from 'node:tls'
@@ -12,22 +11,25 @@ import { unmapped } from './networks.ts'
 import type { Resolver } from './resolver.ts'
 import { literalAddresses } from './targets.ts'
 
-/** A name may have any number of addresses; so many of each family are judged, and may be dialled. */
+/** Maximum number of addresses to use per family, because a name may have any number. */
 const MAX_ADDRESSES = 16
 
-/** How long one of several addresses is tried. Node's 250 ms are too short for a host far away. */
+/**
+ * How long to try one address before the next one, in milliseconds. Node's default of 250 is too short for a distant
+ * host.
+ */
 const TRY_MS = 2000
 
 export interface DialOptions {
   policy: TargetPolicy
   resolver: Resolver
-  /** A certificate authority that is trusted besides those of the system, as PEM. */
+  /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string | undefined
 }
 
 /**
- * Connects to the host of a URL that was judged, with TLS where the URL is https.
- * @throws DialError, also the one that the exchange was stopped with
+ * Connects to the host of a checked URL, with TLS if the URL is https.
+ * @throws DialError for any failure, including an abort of the exchange
  */
 export type Dial = (url: URL, context: ExchangeContext) => Promise<Socket>
 
@@ -38,11 +40,11 @@ export function dialler({ policy, resolver, ca }: DialOptions): Dial {
     const addresses =
       literalAddresses(url.hostname) ?? (await resolve(resolver, url.hostname, context))
     const objection = addresses.map((each) => forbiddenKindOf(each, policy)).find(Boolean)
-    // Without the address: where names lead to inside is not to be learned from outside.
+    // Omits the address, so that callers cannot learn which internal addresses a name resolves to.
     if (objection)
       throw new DialError(
         'address_forbidden',
-        `the name leads to ${objection}, which is not allowed`,
+        `the host name resolves to ${objection}, which is not allowed`,
       )
     context.address = addresses.length === 1 ? (addresses[0] ?? null) : null
     context.missing = 'no connection'
@@ -58,21 +60,21 @@ async function resolve(
   hostname: string,
   context: ExchangeContext,
 ): Promise<string[]> {
-  context.missing = 'no answer from DNS'
+  context.missing = 'no response from DNS'
   const answer = resolver(hostname, context.signal).catch((error: Error) => {
     throw new DialError('name_not_resolved', error.message)
   })
   const found = await unlessAborted(answer, context.signal)
-  if (found.length === 0) throw new DialError('name_not_resolved', 'the name has no address')
+  if (found.length === 0) throw new DialError('name_not_resolved', 'the host name has no address')
   const isIPv6 = (address: string) => address.includes(':')
-  // IPv4 first: where a host has no IPv6 that works, nothing waits for it.
+  // IPv4 first, so that a host with broken IPv6 causes no delay.
   const first = found.filter((address) => !isIPv6(address)).slice(0, MAX_ADDRESSES)
   return [...first, ...found.filter(isIPv6).slice(0, MAX_ADDRESSES)]
 }
 
 function targetOf(url: URL, addresses: readonly string[]) {
   const entries = addresses.map((address) => ({ address, family: isIP(address) }))
-  // Asked in place of DNS. For a host that is an address Node asks nobody and dials what it reads.
+  // Replaces DNS. For a literal address, Node skips the lookup and connects to the address it parsed.
   const lookup: LookupFunction = (_hostname, _options, answer) => answer(null, entries)
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -87,16 +89,16 @@ function targetOf(url: URL, addresses: readonly string[]) {
 function tlsOptions(ca: string | undefined) {
   let secureContext: ReturnType<typeof createSecureContext> | undefined
   return (host: string) => {
-    // One for all: making it costs as much as a handshake.
+    // All connections share the context, because creating one costs as much as a handshake.
     secureContext ??= createSecureContext({
       minVersion: 'TLSv1.2',
       ...(ca ? { ca: [...getCACertificates('default'), ca] } : {}),
     })
     return {
       secureContext,
-      // RFC 6066, 3: an address is no server name. The certificate is compared with the host all the same.
+      // An address is not a valid server name (RFC 6066, 3). The certificate is still checked against the host.
       servername: isIP(host) ? '' : host,
-      // Said here, it holds whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+      // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable the check.
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     }
@@ -112,21 +114,26 @@ function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context
     }
     const stop = () => fail(context.signal.reason)
     context.signal.addEventListener('abort', stop, { once: true })
-    // Before the listener that starts the TLS handshake: nothing is said to a forbidden address.
+    // Runs before the listener that starts the TLS handshake, so that a forbidden address receives no data.
     socket.prependOnceListener('connect', () => {
       const address = unmapped(socket.remoteAddress ?? '')
-      // It was judged before; this is for the day when someone gives the socket another way to it.
+      // The address was already checked. This check guards against future code that connects differently.
       if (checkAddress(address, policy) !== undefined)
-        return fail(new DialError('address_forbidden', 'the connection leads somewhere else'))
+        return fail(
+          new DialError(
+            'address_forbidden',
+            'the connection leads to a different address than the checked one',
+          ),
+        )
       isReached = true
       context.address = address
-      context.missing = isTls ? 'no TLS handshake' : 'no answer'
+      context.missing = isTls ? 'no TLS handshake' : 'no response'
     })
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       context.signal.removeEventListener('abort', stop)
       resolve(socket)
     })
-    // Stays: between here and the next owner of the socket an error must not be unheard of.
+    // Never removed, because an error may occur before the next owner of the socket adds a listener.
     socket.on('error', (error) => fail(isReached && isTls ? tlsError(error) : connectError(error)))
   })
 }

@@ -1,11 +1,11 @@
-/** Exchanges: one request and its answer each, within a deadline, over pooled connections. */
-import type { Answer, Connection, ConnectionRequest, Fields } from './connection.ts'
+/** Sends HTTP requests over pooled connections. An exchange is one request and its response, within a deadline. */
+import type { ConnectionRequest, Fields, HttpConnection, RawAnswer } from './connection.ts'
 import { type ExchangeContext, type StartedExchange, startExchange } from './context.ts'
 import type { Dial } from './dial.ts'
 import { DialError, type DialFailure } from './dial-error.ts'
 import { openConnectionPool } from './pool.ts'
 
-/** A request that was answered; `address` (without the port) is the one that was talked to. */
+/** A request that received a response. `address` is the server's IP address without the port. */
 interface Answered {
   kind: 'answered'
   status: number
@@ -13,74 +13,80 @@ interface Answered {
   durationMs: number
 }
 
-export interface Failed {
+export interface FailedExchange {
   kind: 'failed'
   failure: DialFailure
-  /** For people, and holds nothing of the URL but its host. */
+  /** A message for people that reveals only the host of the URL. */
   detail: string
   address: string | null
   durationMs: number
 }
 
-/** How a request went whose answer is text. */
+/** The result of an exchange that returns the body as text. */
 export type Exchange =
   | (Answered & {
-      /** The Retry-After header as it came, if there was one. */
+      /** The value of the Retry-After header, if the response has one. */
       retryAfter: string | undefined
-      /** The beginning of the body. */
+      /** The stored beginning of the response body. */
       body: string
     })
-  | Failed
+  | FailedExchange
 
-/** How a request went whose answer is bytes, and has a header that matters. */
-export type Transfer = (Answered & { fields: Fields; body: Buffer }) | Failed
+/** The result of an exchange that returns the body as bytes, with the response headers. */
+export type Transfer = (Answered & { fields: Fields; body: Buffer }) | FailedExchange
 
 export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
-  /** For everything, from the question to DNS to the answer's last byte. */
+  /** The deadline for the whole exchange, from the DNS query to the last byte of the response. */
   deadlineMs: number
   signal?: AbortSignal | undefined
   /**
-   * Whether it may reach the server twice (RFC 9110, 9.2.2). Only such a request goes over a kept
-   * connection, which its server may close as the request is written.
+   * True if the server may receive the request twice without harm (RFC 9110, 9.2.2). Only such requests use a pooled
+   * connection, because the server may close it while the request is being written.
    */
   isRepeatable: boolean
 }
 
 export interface Exchanges {
   /**
-   * One request, never following a redirect; whatever goes wrong is an answer of kind `failed`.
-   * @param target says where it goes, or throws the DialError that it fails with
+   * Sends one request and never follows redirects. Failures do not throw; the result then has the kind `failed`.
+   * @param target returns the URL, or throws the DialError with which the exchange fails
    */
   exchange(request: ExchangeRequest, target: () => URL): Promise<Exchange>
-  /** As `exchange`, for bytes. */
+  /** Works like `exchange`, but returns the body as bytes. */
   transfer(request: ExchangeRequest, target: () => URL): Promise<Transfer>
-  /** Ends idle connections and whatever still runs. */
+  /** Closes idle connections and aborts running exchanges. */
   close(): Promise<void>
 }
 
-/** @param idleMs how long a connection is kept for the next request, unless its server says otherwise */
+/**
+ * Creates the exchanges.
+ * @param idleMs how long a connection stays open for the next request, unless its server says otherwise
+ */
 export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   const pool = openConnectionPool(dial, idleMs)
   const running = new Set<StartedExchange>()
   let isClosed = false
 
-  function over(connection: Connection, request: ConnectionRequest, context: ExchangeContext) {
-    // RFC 9110, 12.5.3: without the header any coding of the answer would do.
+  function over(connection: HttpConnection, request: ConnectionRequest, context: ExchangeContext) {
+    // Without this header, the response could use any content coding (RFC 9110, 12.5.3).
     const headers = { 'accept-encoding': 'identity', ...request.headers }
     return connection.send({ ...request, headers }, context)
   }
 
   async function keeping(
-    connection: Connection,
+    connection: HttpConnection,
     request: ConnectionRequest,
     context: ExchangeContext,
-  ): Promise<Answer> {
+  ): Promise<RawAnswer> {
     const answer = await over(connection, request, context)
     pool.keep(connection)
     return answer
   }
 
-  async function sendOnce(request: ConnectionRequest, context: ExchangeContext): Promise<Answer> {
+  async function sendOnce(
+    request: ConnectionRequest,
+    context: ExchangeContext,
+  ): Promise<RawAnswer> {
     const connection = await pool.open(request.url, context)
     try {
       return await over(connection, request, context)
@@ -89,12 +95,12 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
     }
   }
 
-  async function send(request: ConnectionRequest, context: ExchangeContext): Promise<Answer> {
+  async function send(request: ConnectionRequest, context: ExchangeContext): Promise<RawAnswer> {
     const kept = pool.take(request.url.origin)
     try {
       if (kept) return await keeping(kept, request, context)
     } catch (error) {
-      // The server closed it just as we wrote (RFC 9112, 9.3.1). On a new connection it may not happen again.
+      // The server closed the pooled connection during the write (RFC 9112, 9.3.1). A new connection may work.
       if (!(error instanceof DialError && error.noResponseBytes)) throw error
     }
     return keeping(await pool.open(request.url, context), request, context)
@@ -103,13 +109,13 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   async function run(
     request: ExchangeRequest,
     target: () => URL,
-  ): Promise<(Answered & Answer) | Failed> {
+  ): Promise<(Answered & RawAnswer) | FailedExchange> {
     const startedAt = performance.now()
     const context = startExchange(request.deadlineMs, request.signal)
     const durationMs = () => Math.round(performance.now() - startedAt)
     running.add(context)
     try {
-      if (isClosed) throw new DialError('aborted', 'the service stops')
+      if (isClosed) throw new DialError('aborted', 'the service is shutting down')
       const sending = request.isRepeatable ? send : sendOnce
       const answer = await sending({ ...request, url: target() }, context)
       return {
@@ -148,7 +154,8 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
     },
     async close() {
       isClosed = true
-      for (const context of running) context.stop(new DialError('aborted', 'the service stops'))
+      for (const context of running)
+        context.stop(new DialError('aborted', 'the service is shutting down'))
       await pool.close()
     },
   }
@@ -157,5 +164,5 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
 function asDialError(error: unknown): DialError {
   if (error instanceof DialError) return error
   const name = error instanceof Error ? error.name : typeof error
-  return new DialError('connection_failed', `the request cannot be sent (${name})`)
+  return new DialError('connection_failed', `the request could not be sent (${name})`)
 }

@@ -1,4 +1,4 @@
-/** HTTP to the outside, for the features: judged targets, one deadline, typed failures. */
+/** Outgoing HTTP requests for the features: checked targets, a deadline for each request, and typed failures. */
 export { checkAddress, type TargetPolicy } from './addresses.ts'
 export { DIAL_FAILURES } from './dial-error.ts'
 export type { Exchange, Transfer } from './exchanges.ts'

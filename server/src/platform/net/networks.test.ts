@@ -1,4 +1,4 @@
-/** Networks as an operator lists them: read strictly, and refused with what to write instead. */
+/** Tests the operator's lists of networks, which are parsed strictly. Errors suggest what to write instead. */
 import { describe, expect, test } from 'vitest'
 import { contains, isWithin, parseAddress, parseNetworks, unmapped } from './networks.ts'
 
@@ -16,35 +16,35 @@ describe('a list of networks', () => {
     ['192.0.2.7', ['192.0.2.7/32']],
     [' fd00::/8 ,10.0.0.0/8, ::1', ['fd00::/8', '10.0.0.0/8', '::1/128']],
     ['0.0.0.0/0,::/0', ['0.0.0.0/0', '::/0']],
-  ])('"%s" is read', (text, networks) => {
+  ])('parses the list "%s"', (text, networks) => {
     expect(shown(text)).toEqual(networks)
   })
 
   test.each([
-    ['localhost', '"localhost" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['10.0.0.0/8, 10.1', '"10.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['0x7f.0.0.1', '"0x7f.0.0.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['010.0.0.1', '"010.0.0.1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['10.0.0.0/8/8', '"10.0.0.0/8/8" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['10.0.0.0/', '"10.0.0.0/" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['10.0.0.0/-1', '"10.0.0.0/-1" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['fe80::1%eth0', '"fe80::1%eth0" is no network; write it as 10.1.0.0/16 or fd00::/8'],
-    ['10.0.0.0/33', '"10.0.0.0/33" has a prefix of more than 32 bits'],
-    ['::/129', '"::/129" has a prefix of more than 128 bits'],
-    ['10.1.2.3/16', '"10.1.2.3/16" has bits set behind its prefix; write it as 10.1.0.0/16'],
-    ['fd00::1/8', '"fd00::1/8" has bits set behind its prefix; write it as fd00::/8'],
-  ])('"%s" is refused', (text, message) => {
+    ['localhost', '"localhost" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/8, 10.1', '"10.1" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['0x7f.0.0.1', '"0x7f.0.0.1" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['010.0.0.1', '"010.0.0.1" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/8/8', '"10.0.0.0/8/8" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/', '"10.0.0.0/" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/-1', '"10.0.0.0/-1" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['fe80::1%eth0', '"fe80::1%eth0" is not a valid network. Write it as 10.1.0.0/16 or fd00::/8'],
+    ['10.0.0.0/33', '"10.0.0.0/33" has a prefix longer than 32 bits'],
+    ['::/129', '"::/129" has a prefix longer than 128 bits'],
+    ['10.1.2.3/16', '"10.1.2.3/16" has bits set after its prefix. Write it as 10.1.0.0/16'],
+    ['fd00::1/8', '"fd00::1/8" has bits set after its prefix. Write it as fd00::/8'],
+  ])('rejects the list "%s"', (text, message) => {
     expect(() => parseNetworks(text)).toThrow(new Error(message))
   })
 })
 
-describe('a network', () => {
+describe('a parsed network', () => {
   test.each([
     ['10.1.0.0/16', '10.1.0.0', '10.1.255.255', '10.0.255.255', '10.2.0.0'],
     ['10.1.2.128/25', '10.1.2.128', '10.1.2.255', '10.1.2.127', '10.1.3.0'],
     ['fd00::/8', 'fd00::', 'fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'fcff::', 'fe00::'],
     ['2600:1:2:fff0::/60', '2600:1:2:fff0::', '2600:1:2:ffff::9', '2600:1:2:ffef::', '2600:1:3::'],
-  ])('%s holds its first and its last address, and not their neighbours', (...row) => {
+  ])('%s contains its first and last address, but not the addresses next to it', (...row) => {
     const [network, first, last, before, after] = row
     expect([first, last, before, after].map((address) => isIn(network, address))).toEqual([
       true,
@@ -54,14 +54,14 @@ describe('a network', () => {
     ])
   })
 
-  test('of one family holds nothing of the other', () => {
+  test('contains no address of the other IP version', () => {
     expect(isIn('0.0.0.0/0', '::1')).toBe(false)
     expect(isIn('::/0', '127.0.0.1')).toBe(false)
     expect(isIn('10.0.0.0/8', '::ffff:10.0.0.1')).toBe(false)
   })
 
-  test('with dots at its end is the one that it says', () => {
-    // ipaddr.js reads `::10.0.0.0` as `::ffff:10.0.0.0`.
+  test('keeps its value when it ends in dotted notation', () => {
+    // ipaddr.js alone would read `::10.0.0.0` as `::ffff:10.0.0.0`.
     expect(shown('::10.0.0.0/104, ::ffff:10.0.0.0/104')).toEqual([
       '::a00:0/104',
       '::ffff:a00:0/104',
@@ -69,7 +69,7 @@ describe('a network', () => {
   })
 })
 
-test('an IPv4 address that a socket shows as IPv6 is shown as IPv4', () => {
+test('converts an IPv4-mapped IPv6 address of a socket to IPv4', () => {
   expect(['::ffff:192.0.2.7', '::FFFF:192.0.2.7', '192.0.2.7', '::1'].map(unmapped)).toEqual([
     '192.0.2.7',
     '192.0.2.7',
@@ -78,11 +78,11 @@ test('an IPv4 address that a socket shows as IPv6 is shown as IPv4', () => {
   ])
 })
 
-describe('an address', () => {
+describe('the check whether a network contains an address', () => {
   const listed = parseNetworks('192.0.2.0/24, ::ffff:198.51.100.0/120, 2001:db8::/32')
 
   test.each(['192.0.2.7', '::ffff:192.0.2.7', '::FFFF:c000:207', '198.51.100.9', '2001:db8::1'])(
-    '%s is within them, however either is written',
+    'finds %s inside the listed networks, in any notation',
     (address) => {
       expect(isWithin(listed, address)).toBe(true)
     },
@@ -98,11 +98,11 @@ describe('an address', () => {
     'fe80::1%eth0',
     'unknown',
     '',
-  ])('"%s" is not', (address) => {
+  ])('finds "%s" outside the listed networks', (address) => {
     expect(isWithin(listed, address)).toBe(false)
   })
 
-  test('of IPv4 is in no network of all IPv6, and in none at all where none is listed', () => {
+  test('finds IPv4 outside ::/0, and any address outside an empty list', () => {
     expect(isWithin(parseNetworks('::/0'), '192.0.2.7')).toBe(false)
     expect(isWithin(parseNetworks('0.0.0.0/0'), '::ffff:192.0.2.7')).toBe(true)
     expect(isWithin([], '192.0.2.7')).toBe(false)

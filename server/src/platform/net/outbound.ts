@@ -1,4 +1,4 @@
-/** Sends requests to targets that tenants name: each is judged, and only what may be dialled is. */
+/** Sends requests to URLs that tenants choose. Checks each target and connects only to allowed addresses. */
 import { LRUCache } from 'lru-cache'
 import type { Time } from '../../lib/time.ts'
 import type { TargetPolicy } from './addresses.ts'
@@ -8,27 +8,27 @@ import { type Exchange, openExchanges } from './exchanges.ts'
 import { dnsResolver, type Resolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
-/** URLs whose verdict is kept, so that it is not worked out for each message. */
+/** Maximum number of URLs whose check result is cached, so that messages to the same URL do not repeat the check. */
 const MAX_CHECKED = 5000
 
 export interface Post {
   url: string
   headers: Record<string, string>
   body: string | Buffer
-  /** For everything, from the question to DNS to the answer's last byte. */
+  /** The deadline in milliseconds for the whole exchange, from the DNS query to the last byte of the response. */
   deadlineMs: number
-  /** How many bytes of the answer's body are kept. */
+  /** How many bytes of the response body to store. */
   keepBytes: number
   signal?: AbortSignal
 }
 
 export interface Outbound {
   /**
-   * One POST, never following a redirect; whatever goes wrong is an answer of kind `failed`: it never
-   * throws. It may reach the target twice, where that closes a kept connection without an answer.
+   * Sends one POST and never follows redirects. Never throws; after a failure, the result has the kind `failed`. The
+   * target may receive the POST twice if it closes a pooled connection without responding.
    */
   post(request: Post): Promise<Exchange>
-  /** Ends idle connections and whatever still runs. */
+  /** Closes idle connections and aborts running exchanges. */
   close(): Promise<void>
 }
 
@@ -36,9 +36,9 @@ export interface OutboundOptions {
   policy: TargetPolicy
   clock: Time
   resolver?: Resolver
-  /** How long a connection is kept for the next request, unless its server says something else. */
+  /** How long a connection stays open for the next request (milliseconds), unless its server says otherwise. */
   idleMs?: number
-  /** A certificate authority that is trusted besides those of the system, as PEM. */
+  /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string
 }
 
@@ -47,7 +47,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
   const exchanges = openExchanges(dialler({ policy, resolver, ca }), idleMs)
   const judged = new LRUCache<string, ReturnType<typeof checkUrl>>({ max: MAX_CHECKED })
 
-  /** As `checkUrl`, which says the same of a URL each time. */
+  /** Returns the checked URL. Caches the result of `checkUrl`, which depends only on the URL. */
   function judge(text: string): URL {
     const verdict = judged.get(text) ?? checkUrl(text, policy)
     judged.set(text, verdict)
@@ -56,7 +56,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    // A message that comes twice has the same id each time.
+    // Repeatable, because a message that arrives twice has the same id, so receivers can detect it.
     post: (request) =>
       exchanges.exchange({ ...request, method: 'POST', isRepeatable: true }, () =>
         judge(request.url),

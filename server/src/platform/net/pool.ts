@@ -1,30 +1,35 @@
-/** The connections of a process: opened when needed, kept for a while for the next request to the origin. */
+/** Pools the connections of a process. They are opened on demand and stay open for further requests to the origin. */
 
-import { type Connection, openConnection } from './connection.ts'
+import { type HttpConnection, openConnection } from './connection.ts'
 import type { ExchangeContext } from './context.ts'
 import type { Dial } from './dial.ts'
 
-/** So many idle connections are kept in all; each is an open file here and at the receiver. */
+/** Maximum number of idle connections. Each is an open file here and at the receiver. */
 const MAX_IDLE = 512
 
 export interface ConnectionPool {
-  /** An idle connection to the origin, if there is one: the latest used, so that the others may expire. */
-  take(origin: string): Connection | undefined
-  /** @throws DialError */
-  open(url: URL, context: ExchangeContext): Promise<Connection>
-  /** Keeps a connection for the next request, unless it has ended. */
-  keep(connection: Connection): void
-  /** Ends all. */
+  /**
+   * Removes and returns the most recently used idle connection to the origin, if any, so that older ones can expire.
+   */
+  take(origin: string): HttpConnection | undefined
+  /**
+   * Opens a new connection.
+   * @throws DialError if no connection can be opened
+   */
+  open(url: URL, context: ExchangeContext): Promise<HttpConnection>
+  /** Returns a connection to the pool for the next request, unless the connection has closed. */
+  keep(connection: HttpConnection): void
+  /** Closes all connections. */
   close(): Promise<void>
 }
 
 export function openConnectionPool(dial: Dial, idleMs: number): ConnectionPool {
-  const all = new Set<Connection>()
-  /** In the order in which they became idle. */
-  const idle = new Set<Connection>()
-  const byOrigin = new Map<string, Connection[]>()
+  const all = new Set<HttpConnection>()
+  /** Idle connections, in the order in which they became idle. */
+  const idle = new Set<HttpConnection>()
+  const byOrigin = new Map<string, HttpConnection[]>()
 
-  function leave(connection: Connection): void {
+  function leave(connection: HttpConnection): void {
     if (!idle.delete(connection)) return
     const others = byOrigin.get(connection.origin)?.filter((other) => other !== connection) ?? []
     if (others.length > 0) byOrigin.set(connection.origin, others)

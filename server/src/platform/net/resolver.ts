@@ -1,7 +1,7 @@
 /**
- * Asks for the addresses of a name. For names that tenants choose not with dns.lookup: getaddrinfo blocks
- * one of the few threads that also hash passwords, so a tenant's DNS server that never answers could stop
- * sign-ins. c-ares waits without a thread. It knows neither /etc/hosts nor search domains.
+ * Resolves host names. Uses c-ares instead of dns.lookup for names that tenants choose. dns.lookup (getaddrinfo) blocks
+ * one of the few threads that also hash passwords, so a tenant's unresponsive DNS server could stop sign-ins. c-ares
+ * needs no thread, but supports neither /etc/hosts nor search domains.
  */
 import { promises as dns } from 'node:dns'
 import { MINUTE } from '../../lib/clock.ts'
@@ -10,31 +10,31 @@ import { unlessAborted } from './context.ts'
 import { DialError } from './dial-error.ts'
 
 /**
- * Returns the IPv4 and IPv6 addresses of a name. The signal tells that nobody waits any more.
- * @throws Error whose message says, for people, why there are none
+ * Returns the IPv4 and IPv6 addresses of a name. The signal aborts when the caller stops waiting.
+ * @throws Error with a message for people if the name has no address or cannot be resolved
  */
 export type Resolver = (hostname: string, signal: AbortSignal) => Promise<string[]>
 
 export interface DnsOptions {
-  /** The servers as they are now, each `address` or `address:port`; those of the system by default. */
+  /** Returns the DNS servers to use, each as `address` or `address:port`. Defaults to those of the system. */
   servers?: () => string[]
-  /** The longest wait for one answer. c-ares waits less for servers that have been quick. */
+  /** Maximum milliseconds to wait for one response. c-ares waits less for servers that have been fast. */
   timeoutMs?: number
-  /** How often each server is asked. */
+  /** Number of attempts per server. */
   tries?: number
   clock: Pick<Time, 'monotonic'>
 }
 
-/** After this the servers are read anew: those of a machine or a container change with its networks. */
+/** How often to read the list of DNS servers again, because it changes with the networks of a machine or container. */
 const RENEW_MS = MINUTE
 
 const WORDS: Record<string, string> = {
-  ENODATA: 'the name has no address',
-  ENOTFOUND: 'the name does not exist',
-  ETIMEOUT: 'DNS did not answer',
+  ENODATA: 'the host name has no address',
+  ENOTFOUND: 'the host name does not exist',
+  ETIMEOUT: 'DNS did not respond',
 }
 
-/** Asks the servers that there are; what was asked of earlier ones is still waited for. */
+/** Creates a resolver that always queries the current servers. Queries to previous servers can still complete. */
 export function dnsResolver(options: DnsOptions): Resolver {
   const { clock } = options
   let readAt = clock.monotonic()
@@ -48,11 +48,11 @@ export function dnsResolver(options: DnsOptions): Resolver {
   }
 }
 
-/** c-ares reads the system's servers when its resolver is made, and never again. */
+/** Creates a resolver for a fixed set of servers. c-ares reads the system's servers only when it is created. */
 function askServers({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions): Resolver {
   const resolver = new dns.Resolver({ timeout: timeoutMs, maxTimeout: timeoutMs, tries })
   if (servers) resolver.setServers(servers())
-  /** What is being asked; who wants to know the same meanwhile waits along. */
+  /** Running queries by host name. Concurrent callers for the same name share a query. */
   const asked = new Map<string, Promise<string[]>>()
   let waiting = 0
 
@@ -64,7 +64,7 @@ function askServers({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions): Resol
     return answer
   }
 
-  /** c-ares can only cancel everything, so it is done when nobody waits for anything. */
+  /** Cancels all queries when the last caller stops waiting, because c-ares cannot cancel a single query. */
   function leave(): void {
     waiting -= 1
     if (waiting > 0 || asked.size === 0) return
@@ -83,12 +83,13 @@ function askServers({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions): Resol
   }
 }
 
-/** getaddrinfo's answer, as `dns.lookup` gives it. */
+/** The signature of `dns.lookup`, which uses getaddrinfo. */
 type Lookup = (hostname: string, options: { all: true }) => Promise<{ address: string }[]>
 
 /**
- * Asks the system, /etc/hosts and search domains included: for names that the operator has chosen. It
- * takes a thread, so a name is asked for once at a time; whoever waits no longer leaves it to the others.
+ * Resolves names that the operator chooses with the system's resolver, including /etc/hosts and search domains. Each
+ * lookup occupies a thread, so concurrent callers for the same name share a lookup. A caller can stop waiting, but the
+ * lookup continues.
  */
 export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
   const asked = new Map<string, Promise<string[]>>()
@@ -98,7 +99,10 @@ export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
       return (await lookup(hostname, { all: true })).map(({ address }) => address)
     } catch (error) {
       const { code = 'unknown' } = error as NodeJS.ErrnoException
-      throw new DialError('name_not_resolved', WORDS[code] ?? `it cannot be looked up (${code})`)
+      throw new DialError(
+        'name_not_resolved',
+        WORDS[code] ?? `the host name cannot be resolved (${code})`,
+      )
     } finally {
       asked.delete(hostname)
     }
@@ -111,7 +115,7 @@ export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
   }
 }
 
-/** Waits for both, so that what a name leads to does not depend on which answer was the faster. */
+/** Queries both address families and waits for both, so that the result does not depend on which is faster. */
 async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<string[]> {
   const answers = await Promise.allSettled([
     resolver.resolve4(hostname),
@@ -122,7 +126,7 @@ async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<s
   const codes = answers.map((answer) =>
     answer.status === 'rejected' ? answer.reason.code : 'ENODATA',
   )
-  // That there is no address of the other family explains nothing.
+  // Prefer the other error: a missing address in one family does not explain the failure.
   const code = codes.find((each) => each !== 'ENODATA') ?? 'ENODATA'
-  throw new DialError('name_not_resolved', WORDS[code] ?? `DNS could not answer (${code})`)
+  throw new DialError('name_not_resolved', WORDS[code] ?? `DNS failed (${code})`)
 }

@@ -1,32 +1,32 @@
 /**
- * Hides interim responses from undici, which ends the connection of a server that sends `100 Continue` unasked
+ * Hides interim responses from undici, which would close the connection if a server sends an unexpected `100 Continue`
  * (RFC 9110 §15.2).
  */
 import type { Socket } from 'node:net'
 
 export interface InterimFilter {
-  /** Skips interim responses until `pass` is called; for the time before a response begins. */
+  /** Starts to drop interim responses. Must be called before a response begins. */
   skip(): void
-  /** Passes on everything: what comes now belongs to a response. */
+  /** Stops dropping. All following bytes belong to the response and are passed on. */
   pass(): void
-  /** Returns true once anything came since `skip`. */
+  /** Returns true if any bytes have arrived since the last `skip`. */
   hasSkipped(): boolean
 }
 
 const START = 'HTTP/1.1 1'
 const SWITCHING = 'HTTP/1.1 101'
 const HEAD_END = '\r\n\r\n'
-/** Bytes of a head that are waited for; undici judges what is longer. */
+/** Maximum size of an incomplete interim response in bytes. Anything longer is passed on to undici. */
 const MAX_HEAD = 16 * 1024
 
-/** Filters what is read from the socket from now on. */
+/** Installs the filter on a socket. The filter sees everything that is read from now on. */
 export function skipInterim(socket: Socket): InterimFilter {
   const read = socket.read.bind(socket)
   let isSkipping = false
   let hasSkipped = false
   let held: Buffer = Buffer.alloc(0)
 
-  /** The bytes without interim responses in front; undefined while more are needed to know. */
+  /** Removes interim responses from the start of `bytes`. Returns undefined if more bytes are needed to decide. */
   function stripped(bytes: Buffer): Buffer | undefined {
     let rest = bytes
     while (isInterim(rest)) {
@@ -61,8 +61,8 @@ export function skipInterim(socket: Socket): InterimFilter {
 }
 
 /**
- * Returns true for the beginning of an interim response, or what may become one. 101 is left to undici: nobody
- * asks for an upgrade.
+ * Returns true if the bytes start an interim response, even an incomplete one. Passes 101 on to undici, because no
+ * request asks for an upgrade.
  */
 function isInterim(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, SWITCHING.length).replace(/^HTTP\/1\.0/, 'HTTP/1.1')

@@ -1,4 +1,4 @@
-/** Which URLs may be a target: their shape, and every spelling of an address in them. */
+/** Tests target URLs: their form, and every notation of the addresses in them. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../test/support/properties.ts'
@@ -10,7 +10,7 @@ const judge = (text: string, allowHttp = false, listed = '') => {
   return 'url' in judged ? judged.url.href : judged.refusal
 }
 
-describe('a URL', () => {
+describe('target URLs', () => {
   test.each([
     ['https://example.org/hook?a=1', 'https://example.org/hook?a=1'],
     ['HTTPS://Example.ORG:443', 'https://example.org/'],
@@ -21,7 +21,7 @@ describe('a URL', () => {
     ['https://intranet/hook', 'https://intranet/hook'],
     ['https://8.8.8.8/', 'https://8.8.8.8/'],
     ['https://[2606:4700:4700:0:0:0:0:1111]/', 'https://[2606:4700:4700::1111]/'],
-  ])('%s is taken as %s', (text, normalised) => {
+  ])('accepts %s as %s', (text, normalised) => {
     expect(judge(text)).toBe(normalised)
   })
 
@@ -35,27 +35,27 @@ describe('a URL', () => {
     ['ftp://example.org', 'must be https'],
     ['file:///etc/passwd', 'must be https'],
     ['javascript:alert(1)', 'must be https'],
-    ['https://user@example.org', 'must not hold a user name or password'],
-    ['https://:secret@example.org', 'must not hold a user name or password'],
-    ['https://8.8.8.8@127.0.0.1/', 'must not hold a user name or password'],
-    ['https://example..org', 'must name a host'],
-    ['https://example.org../', 'must name a host'],
-    [`https://${'a'.repeat(64)}.org`, 'must name a host'],
-    [`https://${'a.'.repeat(127)}org`, 'must name a host'],
+    ['https://user@example.org', 'must not contain a user name or password'],
+    ['https://:secret@example.org', 'must not contain a user name or password'],
+    ['https://8.8.8.8@127.0.0.1/', 'must not contain a user name or password'],
+    ['https://example..org', 'must contain a host'],
+    ['https://example.org../', 'must contain a host'],
+    [`https://${'a'.repeat(64)}.org`, 'must contain a host'],
+    [`https://${'a.'.repeat(127)}org`, 'must contain a host'],
     ['https://127.0.0.1/', '127.0.0.1 is a loopback address, which is not allowed'],
     ['https://[::1]:8443/', '::1 is a loopback address, which is not allowed'],
     ['https://localhost/', '127.0.0.1 is a loopback address, which is not allowed'],
     ['https://a.LOCALHOST./', '127.0.0.1 is a loopback address, which is not allowed'],
-  ])('"%s" is refused: %s', (text, refusal) => {
+  ])('rejects "%s" with the message: %s', (text, refusal) => {
     expect(judge(text)).toBe(refusal)
   })
 
-  test('may be http where that is allowed, and nothing else', () => {
+  test('allows http if the policy does, but no other scheme', () => {
     expect(judge('http://example.org/hook', true)).toBe('http://example.org/hook')
     expect(judge('ws://example.org/hook', true)).toBe('must be https or http')
   })
 
-  test('may lead to this machine, also by http, where the service is being tried out', () => {
+  test('allows this machine, even over http, if the policy allows loopback', () => {
     const policy = { allowHttp: false, allowedNetworks: [], allowLoopback: true }
     for (const text of ['http://127.0.0.1:9000/hook', 'http://localhost:9000/', 'https://[::1]/'])
       expect(checkUrl(text, policy)).toEqual({ url: new URL(text) })
@@ -64,18 +64,18 @@ describe('a URL', () => {
     expect(checkUrl('ftp://127.0.0.1/', policy)).toEqual({ refusal: 'must be https' })
   })
 
-  test('of localhost needs both of its addresses listed', () => {
+  test('allows localhost only if both loopback addresses are listed', () => {
     expect(judge('https://localhost/', false, '127.0.0.0/8')).toContain('::1 is a loopback')
     expect(judge('https://localhost/', false, '127.0.0.0/8, ::1')).toBe('https://localhost/')
   })
 
-  test('of a host that merely looks like localhost or an address shows no address', () => {
+  test('finds no address in a host that only resembles localhost or an address', () => {
     for (const host of ['localhost.example.org', 'notlocalhost', '127.0.0.1.nip.io'])
       expect(literalAddresses(host)).toBeUndefined()
   })
 })
 
-describe('a spelling of 127.0.0.1', () => {
+describe('notations of 127.0.0.1', () => {
   test.each([
     'https://2130706433/',
     'https://0x7f000001/',
@@ -96,7 +96,7 @@ describe('a spelling of 127.0.0.1', () => {
     'https://127.0.0.1\t/',
     'https://1\n27.0.0.1/',
     'https://127.0.0.1\\@example.org/',
-  ])('%s is refused', (text) => {
+  ])('rejects %s as a loopback address', (text) => {
     expect(judge(text)).toBe('127.0.0.1 is a loopback address, which is not allowed')
   })
 
@@ -109,20 +109,20 @@ describe('a spelling of 127.0.0.1', () => {
     'https://[64:ff9b::127.0.0.1]/',
     'https://[2002:7f00:1::]/',
     'https://[2600::5efe:127.0.0.1]/',
-  ])('%s is refused', (text) => {
+  ])('rejects %s as an address that maps to IPv4', (text) => {
     expect(judge(text)).toMatch(
-      / is an address that stands for an IPv4 address, which is not allowed$/,
+      / is an IPv6 address that maps to an IPv4 address, which is not allowed$/,
     )
   })
 
-  test('with a zone is no URL', () => {
+  test('rejects a URL with a zone as invalid', () => {
     expect(judge('https://[fe80::1%25eth0]/')).toBe(
       'must be a URL such as https://example.org/hook',
     )
   })
 })
 
-/** A number as one part of an IPv4 address may be written (WHATWG URL, 3.5). */
+/** Notations of a number within an IPv4 address (WHATWG URL, 3.5). */
 const writings: ((value: number) => string)[] = [
   (value) => String(value),
   (value) => `0x${value.toString(16)}`,
@@ -138,7 +138,7 @@ const disguises: ((host: string) => string)[] = [
   (host) => host.replaceAll(/\w/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`),
 ]
 
-/** Any spelling: of one to four parts, each written in any way, the whole disguised in any way. */
+/** Generates arbitrary notations of an address: one to four parts, each in a random notation. */
 const spelling = (address: fc.Arbitrary<number>) =>
   fc
     .record({
@@ -166,8 +166,8 @@ const ofPrivate = fc.oneof(
   within(0x64400000, 10),
 )
 
-describe('any spelling of an IPv4 address', () => {
-  test('that is private is refused, and named plainly', () => {
+describe('any notation of an IPv4 address', () => {
+  test('is rejected if the address is private, and shown in plain notation', () => {
     fc.assert(
       fc.property(spelling(ofPrivate), ({ value, text }) => {
         expect(judge(text).startsWith(`${plain(value)} is a`)).toBe(true)
@@ -176,7 +176,7 @@ describe('any spelling of an IPv4 address', () => {
     )
   })
 
-  test('that is public is taken, and made plain', () => {
+  test('is accepted if the address is public, and converted to plain notation', () => {
     fc.assert(
       fc.property(spelling(within(0x08000000, 8)), ({ value, text }) => {
         expect(judge(text)).toBe(`https://${plain(value)}/`)

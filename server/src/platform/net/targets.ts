@@ -1,11 +1,11 @@
-/** Judges URLs without asking anybody: their shape, and the addresses that they show by themselves. */
+/** Checks URLs without DNS: their form, and any addresses that they contain. */
 import { isIP } from 'node:net'
 import { checkAddress, isAllowedLoopback, type TargetPolicy } from './addresses.ts'
 
 /**
- * Judges a URL. Returns it normalised (odd spellings of an address made plain, no dot at the host's
- * end, no fragment), or the reason of the refusal, for a sentence or as one; with `isPolicy` where another policy
- * would allow it.
+ * Checks a URL. Returns the URL with addresses in plain notation, without a final dot of the host and without a
+ * fragment. If the URL is not allowed, returns an error message in `refusal`: a sentence, or a phrase that starts with
+ * "must". `isPolicy` is true if another policy would allow the URL.
  */
 export function checkUrl(
   text: string,
@@ -18,9 +18,9 @@ export function checkUrl(
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return { refusal: policy.allowHttp ? 'must be https or http' : 'must be https' }
   if (url.username !== '' || url.password !== '')
-    return { refusal: 'must not hold a user name or password' }
+    return { refusal: 'must not contain a user name or password' }
   if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1)
-  if (!NAMED.test(url.hostname)) return { refusal: 'must name a host' }
+  if (!NAMED.test(url.hostname)) return { refusal: 'must contain a host' }
   for (const address of literalAddresses(url.hostname) ?? []) {
     const refusal = checkAddress(address, policy)
     if (refusal) return { refusal, isPolicy: true }
@@ -36,9 +36,9 @@ function mayBeHttp({ hostname }: URL, policy: TargetPolicy): boolean {
 }
 
 /**
- * The addresses of a URL's host, where no DNS has to be asked: those of a literal, and of localhost
- * with all below it (RFC 6761, 6.3). URL has made the odd spellings of a literal plain, as
- * `2130706433`, `0x7f.1` and full-width digits are all 127.0.0.1.
+ * Returns the addresses of a URL's host that are known without DNS: a literal address, or those of localhost and its
+ * subdomains (RFC 6761, 6.3). Returns undefined for other hosts. URL has already normalized literals: `2130706433`,
+ * `0x7f.1` and full-width digits all become 127.0.0.1.
  */
 export function literalAddresses(hostname: string): string[] | undefined {
   if (hostname.startsWith('[')) return [hostname.slice(1, -1)]
@@ -46,5 +46,5 @@ export function literalAddresses(hostname: string): string[] | undefined {
   return /(^|\.)localhost$/.test(hostname) ? ['127.0.0.1', '::1'] : undefined
 }
 
-/** RFC 1035, 2.3.4: labels of 1 to 63 signs, and 253 in all. IPv6 in its brackets looks like a label. */
+/** Matches valid hosts (RFC 1035, 2.3.4): labels of 1 to 63 characters, 253 in total. Bracketed IPv6 is one label. */
 const NAMED = /^(?=.{1,253}$)[^.]{1,63}(\.[^.]{1,63})*$/

@@ -1,7 +1,7 @@
-/** `fetch` over an upstream, for libraries that bring none of their own rules on where requests go. */
+/** Implements `fetch` with an upstream, for libraries that do not restrict where they connect. */
 import type { Upstream } from './upstream.ts'
 
-/** The part of fetch's options that such libraries use. */
+/** The options of `fetch` that these libraries use. */
 export interface FetchInit {
   method?: string
   headers?: Record<string, string>
@@ -9,7 +9,7 @@ export interface FetchInit {
   signal?: AbortSignal | null
 }
 
-/** An exchange that failed. Its message is for people, and holds nothing of the URL but its host. */
+/** Thrown when an exchange fails. The message is for people and reveals only the host of the URL. */
 export class UpstreamError extends Error {
   constructor(message: string) {
     super(message)
@@ -18,18 +18,19 @@ export class UpstreamError extends Error {
 }
 
 /**
- * As `fetch`, but a redirect is answered and not followed, one deadline holds for all, and only text is
- * sent. What fails rejects with an UpstreamError.
- * @param deadlineMs for everything, from the question to DNS to the answer's last byte
+ * Returns a function like `fetch` that sends only text, has one deadline and never follows redirects. Failures reject
+ * with an UpstreamError.
+ * @param deadlineMs deadline for the whole exchange, from the DNS query to the last byte of the response
  */
 export function upstreamFetch(
   upstream: Upstream,
   deadlineMs: number,
 ): (url: string, init?: FetchInit) => Promise<Response> {
   return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {
-    if (method !== 'GET' && method !== 'POST') throw new UpstreamError('only GET and POST are sent')
+    if (method !== 'GET' && method !== 'POST')
+      throw new UpstreamError('only GET and POST are supported')
     if (body !== undefined && body !== null && typeof body !== 'string')
-      throw new UpstreamError('only text is sent')
+      throw new UpstreamError('only text bodies are supported')
     const exchange = await upstream.send({
       method,
       url,
@@ -39,8 +40,8 @@ export function upstreamFetch(
       ...(signal ? { signal } : {}),
     })
     if (exchange.kind === 'failed') throw new UpstreamError(exchange.detail)
-    // RFC 9110, 15: a status code outside 100 to 599 is invalid; Response takes none.
-    if (exchange.status > 599) throw new UpstreamError('the answer is not HTTP')
+    // Status codes above 599 are invalid (RFC 9110, 15), and the Response constructor would throw a RangeError.
+    if (exchange.status > 599) throw new UpstreamError('the response is not HTTP')
     const isBodiless = [204, 205, 304].includes(exchange.status)
     return new Response(isBodiless ? null : exchange.body, {
       status: exchange.status,

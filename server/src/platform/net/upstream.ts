@@ -1,7 +1,7 @@
 /**
- * Requests to a service that the operator names, such as a provider's API. It may be anywhere, also
- * inside and without TLS; but what is sent goes below that one URL and nowhere else, redirects
- * included, as it carries the operator's credentials.
+ * Sends requests to a service that the operator configures, such as a provider's API. This service may be anywhere,
+ * even on the internal network and without TLS. Requests carry the operator's credentials, so they stay below the
+ * configured URL and never follow redirects.
  */
 import type { TargetPolicy } from './addresses.ts'
 import { dialler } from './dial.ts'
@@ -11,7 +11,7 @@ import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
-/** Bytes of an answer: a page of a hundred records fits many times over. */
+/** Maximum size of a response in bytes, far more than a page of a hundred records needs. */
 const MAX_ANSWER = 1024 * 1024
 
 const ANYWHERE: TargetPolicy = {
@@ -22,44 +22,47 @@ const ANYWHERE: TargetPolicy = {
 export interface UpstreamRequest
   extends Pick<ExchangeRequest, 'headers' | 'deadlineMs' | 'signal'> {
   method: 'GET' | 'POST'
-  /** Absolute, and below the upstream's own. */
+  /** An absolute URL below the configured URL. */
   url: string
   body?: string
 }
 
 export interface TransferRequest
   extends Pick<ExchangeRequest, 'method' | 'headers' | 'deadlineMs' | 'signal'> {
-  /** As of any request. */
+  /** An absolute URL below the configured URL. */
   url: string
   body?: Buffer
-  /** Bytes of an answer; one of more is a failure. */
+  /** Maximum size of the response in bytes. A larger response is a failure. */
   maxBytes: number
 }
 
 export interface Upstream {
   /**
-   * One request, never following a redirect, for an answer of up to 1 MiB; whatever goes wrong is an
-   * answer of kind `failed`: it never throws. A POST is sent once at the most, over a connection of
-   * its own; a GET goes again where a kept connection ends without an answer.
+   * Sends one request, whose response may have up to 1 MiB, and never follows redirects. Never throws; after a failure,
+   * the result has the kind `failed`. Sends a POST at most once, over a new connection. Retries a GET if a pooled
+   * connection closes without a response.
    */
   send(request: UpstreamRequest): Promise<Exchange>
-  /** As `send`, for bytes either way; what is no POST goes again as a GET does (RFC 9110, 9.2.2). */
+  /** Works like `send`, but for bytes. Retries every method except POST as `send` retries GET (RFC 9110, 9.2.2). */
   transfer(request: TransferRequest): Promise<Transfer>
-  /** Ends idle connections and whatever still runs. */
+  /** Closes idle connections and aborts running exchanges. */
   close(): Promise<void>
 }
 
 export interface UpstreamOptions {
-  /** What all requests go below, as `parseUpstreamUrl` returns it. */
+  /** The URL below which all requests stay, as returned by `parseUpstreamUrl`. */
   url: string
   resolver?: Resolver
-  /** How long a connection is kept for the next request, unless its server says something else. */
+  /** How long a connection stays open for the next request (milliseconds), unless its server says otherwise. */
   idleMs?: number
-  /** A certificate authority that is trusted besides those of the system, as PEM. */
+  /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string
 }
 
-/** Reads the URL of an upstream; no slash at its end. @throws Error that says what it must be */
+/**
+ * Parses the URL of an upstream and removes trailing slashes.
+ * @throws Error with a message that starts with "must"
+ */
 export function parseUpstreamUrl(text: string): string {
   const verdict = checkUrl(text, ANYWHERE)
   if ('refusal' in verdict)
@@ -68,7 +71,7 @@ export function parseUpstreamUrl(text: string): string {
     )
   const { url } = verdict
   if (url.search !== '' || text.includes('#') || text.includes('?'))
-    throw new Error('must be a URL without a query')
+    throw new Error('must be a URL without a query string')
   return url.href.replace(/\/+$/, '')
 }
 
@@ -77,10 +80,10 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const exchanges = openExchanges(dialler({ policy: ANYWHERE, resolver, ca }), idleMs)
 
   function below(text: string): URL {
-    // Parsed first: `..` and a backslash lead out of it only then.
+    // Parse first: `..` and backslashes change the path only during parsing.
     const url = URL.parse(text)
     if (!url?.href.startsWith(`${base}/`) || url.username !== '' || url.password !== '')
-      throw new DialError('address_forbidden', 'the request would leave the URL that is configured')
+      throw new DialError('address_forbidden', 'the request URL is outside the configured URL')
     return url
   }
 

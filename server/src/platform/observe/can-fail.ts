@@ -1,8 +1,8 @@
 import type { Logger } from './log.ts'
 
 /**
- * Waits for work whose failure must not stop its caller, and gives the swallowed error a name in
- * the log: `canFail(promise, 'closing the listener', log)`.
+ * Awaits work whose failure must not affect the caller. Logs the error under the name `what` and returns undefined:
+ * `canFail(promise, 'closing the listener', log)`.
  */
 export async function canFail<T>(
   work: Promise<T>,
@@ -17,7 +17,7 @@ export async function canFail<T>(
   }
 }
 
-/** As `canFail`, for work that is done at once and has no reason to throw. */
+/** Runs synchronous work that should never throw. If it throws, logs the error under the name `what`. */
 export function canThrow(work: () => void, what: string, log: Logger): void {
   try {
     work()

@@ -1,4 +1,4 @@
-/** Where the log's lines go: all of them, in their order, also where the output takes none for a while. */
+/** Tests that the log output contains every line in order, even after the output was blocked. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { scratch } from '../../../test/support/scratch.ts'
 import { until } from '../../../test/support/until.ts'
 import { type Lines, openLines } from './lines.ts'
 
-/** Both ends of a pipe that refuses what it has no room for. */
+/** Opens both ends of a pipe that rejects writes when it is full. */
 async function openPipe(): Promise<number> {
   const path = join(await scratch(), 'pipe')
   execFileSync('mkfifo', [path])
@@ -18,7 +18,7 @@ async function openPipe(): Promise<number> {
 
 const isRefused = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EAGAIN'
 
-/** What is in the pipe now. */
+/** Reads everything that is currently in the pipe. */
 function drain(pipe: number): string {
   const bytes = Buffer.alloc(65_536)
   let text = ''
@@ -57,7 +57,7 @@ async function arrived(pipe: number, length: number): Promise<string> {
   return text
 }
 
-test('lines arrive whole and in their order, be they few or more than is taken at once', async () => {
+test('writes complete lines in order, in small and large batches', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(0))
@@ -66,19 +66,19 @@ test('lines arrive whole and in their order, be they few or more than is taken a
   expect(await arrived(pipe, many.length)).toBe(many)
 })
 
-test('an output that took nothing for a while has them by and by, as far as they had room', async () => {
+test('writes lines later while the output is blocked, up to the buffer limit', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe, 100 * 1_024)
   fill(pipe)
   const many = writeMany(lines, 200)
-  // Eight were begun with, and refused.
+  // The first write contained eight lines, which the full pipe rejected.
   const held = 108 * 1_024
   const text = await arrived(pipe, held + 1)
   expect(text.slice(0, held)).toBe(many.slice(0, held))
   expect(JSON.parse(text.slice(held))).toMatchObject({ level: 'warn', lost: 92 })
 })
 
-test('at the end they are written at once, and given up where there is no room for them', async () => {
+test('flushes the lines when the process ends, and gives up if the output is full', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(1))

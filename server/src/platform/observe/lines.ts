@@ -1,31 +1,32 @@
 /**
- * Where the log's lines go: gathered briefly, written one write after the other, and all of them when the process
- * ends. An output that takes none, as on a full disk, ends nothing and keeps nothing from its end.
+ * Writes the lines of the log. Buffers lines briefly, writes one batch at a time and flushes the rest when the process
+ * ends. A blocked output, such as a full disk, neither crashes the process nor delays its exit.
  */
 import { write, writeSync } from 'node:fs'
 
-/** So much is written at once; less waits for more. */
+/** Number of buffered bytes that are written immediately. Fewer bytes wait for more lines. */
 const AT_ONCE_BYTES = 8_192
 const PAUSE_MS = 200
-/** Until an output is tried again that is full for the moment, as a pipe whose reader falls behind. */
+/** Delay before retrying an output that is temporarily full, such as a pipe whose reader is slow. */
 const FULL_MS = 10
-/** So much waits for an output that takes nothing; lines on top of it are lost, and counted. */
+/** Maximum number of bytes to buffer for a blocked output. Further lines are dropped and counted. */
 const MOST_BYTES = 4 * 1024 * 1024
-/** How often one that is full for the moment is tried at the end. */
+/** How often to retry a full output when the process ends. */
 const LAST_TRIES = 50
 
 export interface Lines {
   write(line: string): void
-  /** Writes what waits, and gives up where that fails. For the end of the process. */
+  /** Flushes the buffered lines when the process ends. Gives up if the output stays blocked. */
   end(): void
 }
 
 /**
- * @param fd an open file; it is not closed
- * @param most how many bytes wait, less in a test
+ * Creates the writer of a log.
+ * @param fd an open file descriptor, which stays open
+ * @param most maximum number of bytes to buffer; tests pass less
  */
 export function openLines(fd: number, most = MOST_BYTES): Lines {
-  /** What is being written, or was refused and comes first the next time. */
+  /** The bytes being written. Bytes that the output rejected remain here and are written first next time. */
   let begun: Buffer = Buffer.alloc(0)
   let waiting = ''
   let lost = 0
@@ -36,7 +37,7 @@ export function openLines(fd: number, most = MOST_BYTES): Lines {
     timer ??= setTimeout(flush, ms).unref()
   }
 
-  /** All that waits, and how many lines would have come behind it. */
+  /** Removes and returns all buffered text, followed by a line with the number of dropped lines. */
   function take(): Buffer {
     const text = lost > 0 ? `${waiting}${lossOf(lost)}` : waiting
     waiting = ''
@@ -71,7 +72,7 @@ export function openLines(fd: number, most = MOST_BYTES): Lines {
       else later()
     },
     end() {
-      // What is under way is written by who has it.
+      // Bytes of a pending asynchronous write must not be written again.
       const rest = take()
       writeNow(fd, isWriting ? rest : Buffer.concat([begun, rest]))
       begun = Buffer.alloc(0)
@@ -82,7 +83,7 @@ export function openLines(fd: number, most = MOST_BYTES): Lines {
 const isFull = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EAGAIN'
 
 const lossOf = (lost: number) =>
-  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lost, msg: 'the output took nothing, and lines are lost' })}\n`
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lost, msg: 'log lines lost, because the output was blocked' })}\n`
 
 function writeNow(fd: number, bytes: Buffer): void {
   let rest = bytes
@@ -92,7 +93,7 @@ function writeNow(fd: number, bytes: Buffer): void {
     } catch (error) {
       if (!isFull(error)) return
       tries += 1
-      // The process has no turn any more to wait for.
+      // Blocks the thread, because an exiting process cannot wait asynchronously.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS)
     }
 }

@@ -1,11 +1,11 @@
-/** The log's lines as a program reads them: what is in them, and the secrets that are not. */
+/** Tests log lines as a program parses them: their fields, and the secrets that they must not contain. */
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
-/** Logged by a process of its own, as the log is its standard output. */
+/** A script that runs in a separate process, because the log writes to standard output. */
 const IMPORT = `import { openLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}`
 const run = (script: string) => [process.execPath, ['--input-type=module', '-e', script]] as const
 const SCRIPT = `
@@ -38,8 +38,8 @@ beforeAll(async () => {
 
 const byMessage = (message: string) => lines.filter(({ msg }) => msg === message)
 
-describe('a line', () => {
-  test('is JSON with the time, the level as a word, and what was said', () => {
+describe('a log line', () => {
+  test('is JSON with the time, the level as a word, and the message', () => {
     expect(byMessage('plain')).toEqual([
       {
         level: 'warn',
@@ -51,11 +51,11 @@ describe('a line', () => {
     ])
   })
 
-  test('below the level is not written', () => {
+  test('is not written if its level is below the configured level', () => {
     expect(byMessage('not at this level')).toEqual([])
   })
 
-  test('has a mark in the place of each secret, and keeps the rest', () => {
+  test('masks each secret and keeps the other fields', () => {
     expect(byMessage('fields')).toHaveLength(6)
     for (const line of byMessage('fields')) {
       expect(Object.values(line)).toContain('[secret]')
@@ -63,7 +63,7 @@ describe('a line', () => {
     }
   })
 
-  test('of an error has its cause and stack, but nothing of the row that it was about', () => {
+  test('includes the cause and stack of an error, but no values of the affected row', () => {
     const [line] = byMessage('failed')
     expect(line.err).toMatchObject({
       message: 'outer',
@@ -75,7 +75,7 @@ describe('a line', () => {
   })
 })
 
-test('no secret reached any line', () => {
+test('writes no secret to any line', () => {
   expect(lines.length).toBeGreaterThan(8)
   expect(output).not.toContain('hush')
 })
@@ -83,7 +83,7 @@ test('no secret reached any line', () => {
 describe.skipIf(process.platform !== 'linux').each([
   ['standard output', 1],
   ['standard error', 2],
-] as const)('%s on a full disk', (_, to) => {
+] as const)('logging to %s on a full disk', (_, to) => {
   test.each([
     ['a line that is written at the end', `log.warn({}, 'short')`],
     [
@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== 'linux').each([
        fill()
        process.once('beforeExit', () => setTimeout(fill))`,
     ],
-  ])('neither ends the process nor keeps it from its end, by %s', async (_, script) => {
+  ])('neither crashes the process nor delays its exit: %s', async (_, script) => {
     await using full = await open('/dev/full', 'w')
     const stdio: StdioOptions = to === 1 ? ['ignore', full.fd, 'pipe'] : ['ignore', 'pipe', full.fd]
     const child = spawn(...run(`${IMPORT}\nconst log = openLog('info', ${to})\n${script}`), {

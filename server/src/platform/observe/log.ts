@@ -1,9 +1,9 @@
-/** The log: one JSON line an event, or a line to read where it goes to a terminal, without a secret or a patient datum. */
+/** The log: one JSON line per event, or readable text on a terminal. Contains neither secrets nor patient data. */
 import { isatty } from 'node:tty'
 import pino, { type Logger as PinoLogger } from 'pino'
 import { openLines } from './lines.ts'
 
-/** Formats a JSON line for people. Loaded only where there is a terminal. */
+/** Formats a JSON line as text for people. Loaded only if the output is a terminal. */
 const readable =
   isatty(1) || isatty(2)
     ? (await import('pino-pretty')).prettyFactory({ colorize: true, translateTime: 'SYS:HH:MM:ss' })
@@ -11,7 +11,7 @@ const readable =
 
 export type Logger = Pick<PinoLogger, 'info' | 'warn' | 'error' | 'debug'>
 
-/** Field names whose values never reach the log, whoever logs them. */
+/** Names of fields whose values are never logged. */
 const SECRET_FIELDS = new Set([
   'password',
   'token',
@@ -21,7 +21,7 @@ const SECRET_FIELDS = new Set([
   'authorization',
 ])
 
-/** Keeps secrets out of a line. By hand, as pino's own redaction costs more than the line itself. */
+/** Masks secrets in the fields of a line. Replaces pino's redaction, which costs more than writing the line. */
 function withoutSecrets(fields: Record<string, unknown>): Record<string, unknown> {
   for (const name in fields) if (SECRET_FIELDS.has(name)) return hidden(fields)
   return fields
@@ -35,7 +35,7 @@ function hidden(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(shown)
 }
 
-/** What the log says of an error. The driver's `detail` is left out: it quotes the row's values. */
+/** Returns the fields of an error for the log. Omits the driver's `detail`, which quotes values of the row. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
@@ -51,8 +51,8 @@ function describeError(error: unknown): object {
 }
 
 /**
- * Opens the log. Lines are gathered briefly, and flushed when the process ends.
- * @param to standard output, or standard error (2) where the output is what a command was asked for
+ * Opens the log. Buffers lines briefly and flushes them when the process ends.
+ * @param to 1 for standard output, or 2 for standard error if standard output carries a command's result
  */
 export function openLog(level: string, to: 1 | 2 = 1): PinoLogger {
   const lines = openLines(to)

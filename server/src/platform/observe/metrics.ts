@@ -1,4 +1,4 @@
-/** Prometheus metrics, served on a port of their own (decisions §11). */
+/** Prometheus metrics, served on a separate port (decisions §11). */
 import { createServer, type Server } from 'node:http'
 import {
   Counter,
@@ -13,25 +13,27 @@ import { within } from '../../lib/within.ts'
 import { canFail } from './can-fail.ts'
 import type { Logger } from './log.ts'
 
-/** What cannot tell its series within this is left out of a scrape. */
+/** How long collecting one metric may take. A scrape omits metrics that take longer. */
 const PATIENCE_MS = 2_000
 
 export interface Metrics {
   answered(route: string, method: string, status: number, seconds: number): void
-  /** Where features register series of their own. */
+  /** The registry to which features add their own metrics. */
   readonly registry: Registry
-  /** Serves `/metrics`, and `/healthz` for processes that answer nothing else, on `port` of `host`. */
+  /** Serves `/metrics` on `host` and `port`. Also serves `/healthz` for processes without another HTTP server. */
   serve(host: string, port: number): Promise<Server>
 }
 
-/** Gauges with the ending of counters, which `promtool check metrics` refuses. They sum up others. */
+/**
+ * Gauges with the suffix of counters, which `promtool check metrics` rejects. Other metrics contain the same numbers.
+ */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
 let ofProcess: Registry | undefined
 
 /**
- * The metrics of Node and of the process. They are collected once however many services the process
- * opens: their observers cannot be ended.
+ * Returns the metrics of Node and of the process. Collects them once per process, even if it opens several services,
+ * because their observers cannot be stopped.
  */
 function processMetrics(): Registry {
   if (ofProcess === undefined) {
@@ -42,14 +44,17 @@ function processMetrics(): Registry {
   return ofProcess
 }
 
-/** @param isHeld whether mails, webhooks and messages wait, as in a restored copy */
+/**
+ * Creates the metrics of a service.
+ * @param isHeld returns true while outgoing mails, webhooks and messages are paused, as in a restored copy
+ */
 export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Metrics {
   const registry = new Registry()
   for (const { name } of processMetrics().getMetricsAsArray())
     registry.registerMetric(processMetrics().getSingleMetric(name) as Metric)
   new Gauge({
     name: 'wardkeep_outbound_held',
-    help: '1 while mails, webhooks and messages wait for a release',
+    help: '1 while outgoing mails, webhooks and messages are held until an operator releases them',
     registers: [registry],
     collect() {
       this.set(isHeld() ? 1 : 0)
@@ -57,18 +62,18 @@ export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Me
   })
   const requests = new Counter({
     name: 'wardkeep_http_requests_total',
-    help: 'Requests answered',
+    help: 'Requests by route, method and status',
     labelNames: ['route', 'method', 'status'] as const,
     registers: [registry],
   })
   const duration = new Histogram({
     name: 'wardkeep_http_request_seconds',
-    help: 'Seconds from the request to its answer',
+    help: 'Response time in seconds',
     labelNames: ['route'] as const,
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10],
     registers: [registry],
   })
-  // Looking a series up by its labels costs more than counting; routes and statuses are few.
+  // Caches each series, because finding it by its labels costs more than counting. There are few routes and statuses.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
   return {
     registry,
@@ -101,13 +106,17 @@ export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Me
   }
 }
 
-/** All series but those that cannot be told now: of these the log says why. */
+/** Returns all metrics as text. Omits metrics that fail or take too long, and logs the reason. */
 async function tell(registry: Registry, log: Logger, clock: Time): Promise<string> {
   const told = await Promise.all(
     registry
       .getMetricsAsArray()
       .map(({ name }) =>
-        canFail(inTime(clock, registry.getSingleMetricAsString(name)), `telling ${name}`, log),
+        canFail(
+          inTime(clock, registry.getSingleMetricAsString(name)),
+          `collection of metric ${name}`,
+          log,
+        ),
       ),
   )
   return `${told.filter((series) => series !== undefined).join('\n\n')}\n`
@@ -115,5 +124,5 @@ async function tell(registry: Registry, log: Logger, clock: Time): Promise<strin
 
 async function inTime(clock: Time, telling: Promise<string>): Promise<string> {
   if (await within(clock, PATIENCE_MS, telling)) return telling
-  throw new Error(`it took more than ${PATIENCE_MS / 1000} seconds`)
+  throw new Error(`the metric took longer than ${PATIENCE_MS / 1000} seconds`)
 }

@@ -1,26 +1,29 @@
 /**
- * Judges guesses that are made side by side on this node. A guess that is under way counts as a failure
- * until it has ended, so that many sent together are no more than as many sent one after another.
+ * Limits guesses that run in parallel on this node. A running guess counts as a failure until it ends, so parallel
+ * guesses gain nothing over sequential ones.
  */
-import type { Count, Standing } from './counts.ts'
+import type { GuessCount, GuessCounts } from './counts.ts'
 
 interface Place {
-  /** Guesses that look at the count, and those of them that are being made. */
+  /** The number of guesses that are checking the count or waiting (`present`), and of those running (`underWay`). */
   present: number
   underWay: number
-  /** Grows with every failure: what was read before it is out of date. */
+  /** Increases with every failure. A count that was read before an increase is stale. */
   failed: number
   waiting: (() => void)[]
 }
 
-export type Admit = <S extends { standings: readonly Standing[] }, T>(
-  counts: readonly Count[],
+export type Admit = <S extends { standings: readonly GuessCounts[] }, T>(
+  counts: readonly GuessCount[],
   look: () => Promise<S>,
   work: (seen: S, wait: number) => Promise<T>,
 ) => Promise<T>
 
-/** @param keyOf the key of a count as text */
-export function openAdmission(keyOf: (count: Count) => string): Admit {
+/**
+ * Creates the admission of one node.
+ * @param keyOf returns the key of a count as text
+ */
+export function openAdmission(keyOf: (count: GuessCount) => string): Admit {
   const places = new Map<string, Place>()
 
   function enter(key: string): Place {
@@ -63,7 +66,7 @@ export function openAdmission(keyOf: (count: Count) => string): Admit {
         if (wait > 0) return await work(seen, wait)
         if (own.some((place, index) => place.failed !== failed[index])) continue
         const busy = own.find(({ underWay }, index) => {
-          const { rule } = counts[index] as Count
+          const { rule } = counts[index] as GuessCount
           const failures = (seen.standings[index]?.failures ?? 0) + underWay
           return underWay > 0 && (rule.oneByOne || failures >= rule.free)
         })

@@ -1,29 +1,29 @@
-/** What is counted, and how it stands. */
+/** The rules for throttling, and the state of the counts that they use. */
 
-/** What is counted: failures of one kind by one account, or by one address. */
+/** A rule that counts failures of one kind per account or per address. */
 export interface ThrottleRule {
   name: string
-  /** How many failures cost nothing. */
+  /** The number of failures that cause no delay. */
   free: number
-  /** Seconds of the first wait, and of the longest. */
+  /** The first delay and the longest delay, in seconds. */
   first: number
   longest: number
-  /** Whether guesses that are let be are made one after another on a node, as soon as two meet. */
+  /** True to run guesses for the same subject one at a time per node as soon as one is running. */
   oneByOne?: boolean
-  /** Whether a guess that is right leaves the failures as they are, as it may be at something else. */
+  /** True to keep the failures after a correct guess, because the failed guesses may have targeted another account. */
   isKept?: boolean
 }
 
-/** What one guess counts against: a rule with whom it is about. */
-export interface Count {
+/** A count that a failed guess increments: a rule and its subject. */
+export interface GuessCount {
   rule: ThrottleRule
-  /** Spelled in one way only: an address of a person is folded (`lib/email.ts`). */
+  /** The subject (an account or address) in one canonical spelling. E-mail addresses are folded (`lib/email.ts`). */
   of: string
 }
 
-/** How a count stands. */
-export interface Standing {
+/** The current state of a count. */
+export interface GuessCounts {
   failures: number
-  /** Milliseconds that the next guess has to wait. */
+  /** Milliseconds until the next guess is allowed. */
   wait: number
 }

@@ -1,22 +1,51 @@
-/** How often something may be on this node: the same for every key, in any minute. */
+/** Counts the calls per key in windows of one minute. Each node counts separately. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 
-const WINDOW_SECONDS = 60
+export const WINDOW_SECONDS = 60
 
-/** Counts something of `key`. Returns the milliseconds until it may be again, 0 where it may be now. */
-export type RateLimiter = (key: string) => Promise<number>
+/** The state of a key's quota after a call was counted. */
+export interface QuotaUse {
+  isExceeded: boolean
+  /** The number of calls left in the window. */
+  remaining: number
+  /** Milliseconds until the window ends. */
+  resetMs: number
+}
 
-/** @param perMinute how often it may be of one key in any minute; 0 for no limit */
-export function createRateLimiter(perMinute: number): RateLimiter {
-  if (perMinute === 0) return async () => 0
+/**
+ * Creates a quota. The result counts a call of a key.
+ * @param perMinute calls per key and minute, at least 1
+ */
+export function createQuota(perMinute: number): (key: string) => Promise<QuotaUse> {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: WINDOW_SECONDS })
   return async (key) => {
-    try {
-      await limiter.consume(key)
-      return 0
-    } catch (refused) {
-      if (!(refused instanceof RateLimiterRes)) throw refused
-      return Math.max(refused.msBeforeNext, 1)
+    const [isExceeded, state] = await limiter.consume(key).then(
+      (left) => [false, left] as const,
+      (refused) => {
+        if (!(refused instanceof RateLimiterRes)) throw refused
+        return [true, refused] as const
+      },
+    )
+    return {
+      isExceeded,
+      remaining: Math.max(state.remainingPoints, 0),
+      resetMs: Math.max(state.msBeforeNext, 1),
     }
+  }
+}
+
+/** Counts a call of `key`. Returns 0 if the call is allowed, otherwise the milliseconds until the next call is. */
+export type RateLimiter = (key: string) => Promise<number>
+
+/**
+ * Creates a rate limiter.
+ * @param perMinute calls per key and minute; 0 for no limit
+ */
+export function createRateLimiter(perMinute: number): RateLimiter {
+  if (perMinute === 0) return async () => 0
+  const take = createQuota(perMinute)
+  return async (key) => {
+    const { isExceeded, resetMs } = await take(key)
+    return isExceeded ? resetMs : 0
   }
 }

@@ -1,7 +1,7 @@
-/** The SQL of counting failed guesses. */
+/** SQL statements that count failed guesses. */
 import { type RawBuilder, sql } from 'kysely'
 import { statement, type TenantTx } from '../db/index.ts'
-import type { Outdated } from '../outdated.ts'
+import type { OutdatedRows } from '../feature/outdated.ts'
 import './throttle.table.ts'
 
 export interface Tally {
@@ -10,7 +10,7 @@ export interface Tally {
   free_at: string
 }
 
-/** Of a list whose length is in the text: of an array the planner would take ten for granted. */
+/** Builds the query for a fixed number of keys. For an array, the planner would assume ten elements. */
 const tallies = (count: number) =>
   statement<Record<string, unknown>>((value) => {
     const keys = Array.from({ length: count }, (_, index) => value(`key${index}`))
@@ -19,7 +19,7 @@ const tallies = (count: number) =>
   })
 const byCount: ReturnType<typeof tallies>[] = []
 
-/** The counts of the keys that have any failure which is not forgotten; the question is sent at once. */
+/** Returns the counts of these keys that have not expired. Sends its query immediately. */
 export function findTallies(tx: TenantTx, keys: readonly Buffer[], now: string): Promise<Tally[]> {
   const ask = byCount[keys.length] ?? tallies(keys.length)
   byCount[keys.length] = ask
@@ -28,8 +28,9 @@ export function findTallies(tx: TenantTx, keys: readonly Buffer[], now: string):
 }
 
 /**
- * The count whose key ends in what the query itself has found, as JSON; null where no failure of it is known.
- * @param start the bytes that the key is made of before that
+ * Returns SQL that selects a count as JSON. Its key ends with a value that the surrounding query finds. The JSON is
+ * null if the count has no unexpired failure.
+ * @param start the bytes of the key before that value
  */
 export function tallyOf(
   start: RawBuilder<Buffer>,
@@ -44,19 +45,19 @@ export interface Failure {
   key: Buffer
   now: string
   forget_at: string
-  /** Failures that cost nothing; from the last of them on each doubles the delay. */
+  /** The number of failures that cause no delay. Each failure beyond them doubles the delay. */
   free: number
-  /** Seconds of the first delay and of the longest. */
+  /** The first delay and the longest delay, in seconds. */
   first: number
   longest: number
 }
 
-/** Counts a failure, atomically: any number at once counts as that many. */
+/** Counts a failure atomically, so that no concurrent failure is lost. */
 export async function countFailure(tx: TenantTx, failure: Failure): Promise<void> {
   await counting(failure).execute(tx.db)
 }
 
-/** The same unless one has to wait: of any number at once as many count as one after another. Returns whether it did. */
+/** Counts a failure unless a delay is running. Concurrent calls count one after another. Returns true if it counted. */
 export async function countUnlessWaiting(tx: TenantTx, failure: Failure): Promise<boolean> {
   const { rows } = await sql`
     ${counting(failure)} where throttles.failures < ${failure.free}::int
@@ -78,11 +79,11 @@ function counting({ key, now, forget_at, free, first, longest }: Failure): RawBu
       forget_at = excluded.forget_at`
 }
 
-export async function forget(tx: TenantTx, key: Buffer): Promise<void> {
+export async function forgetGuesses(tx: TenantTx, key: Buffer): Promise<void> {
   await tx.db.deleteFrom('throttles').where('key', '=', key).execute()
 }
 
-export const OUTDATED_THROTTLES: Outdated = {
+export const OUTDATED_THROTTLES: OutdatedRows = {
   table: 'throttles',
   key: ['key'],
   keptMs: 0,

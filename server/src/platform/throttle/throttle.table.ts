@@ -1,4 +1,4 @@
-import type { RestoreRules } from '../restore-rule.ts'
+import type { RestoreRules } from '../feature/restore-rule.ts'
 export interface ThrottlesTable {
   key: Buffer
   failures: number

@@ -1,4 +1,4 @@
-/** The throttle by itself: what counts, what clears, and that no failure is lost. */
+/** Tests the throttle: what it counts, what clears a count, and that no failure is lost. */
 
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -8,8 +8,8 @@ import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
 import { isoAt } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
-import { deleteOutdated } from '../outdated.ts'
-import { type Count, OUTDATED_THROTTLES, openThrottle, type Throttle } from './index.ts'
+import { deleteOutdatedRows } from '../feature/outdated.ts'
+import { type GuessCount, OUTDATED_THROTTLES, openThrottle, type Throttle } from './index.ts'
 
 let database: TestDatabase
 let throttle: Throttle
@@ -24,19 +24,22 @@ beforeAll(async () => {
   other = openThrottle(scopesOf(database), clock, silentLog)
 })
 
-/** A count that nothing has been counted against; its name says how many failures are free. */
-function fresh(free = 5): Count {
+/**
+ * Returns a new count with a rule of its own.
+ * @param free the number of failures that cause no delay
+ */
+function fresh(free = 5): GuessCount {
   names += 1
   return { rule: { name: `rule ${names}`, free, first: 5, longest: 900 }, of: 'someone' }
 }
 
 const wrong = () => Promise.reject(new Problem('invalid_credentials'))
-const failed = (counts: [Count, ...Count[]], by = throttle) =>
+const failed = (counts: [GuessCount, ...GuessCount[]], by = throttle) =>
   by.guess(counts, wrong).catch((error: Problem) => error.code)
 const failures = async () =>
   (await database.sql('select failures from throttles')).map((row) => row.failures)
 
-test('no failure is lost, however many come at once and on however many nodes', async () => {
+test('loses no failure, even if several nodes count concurrently', async () => {
   const shared = fresh(1000)
   await Promise.all(
     Array.from({ length: 64 }, (_, index) =>
@@ -46,9 +49,9 @@ test('no failure is lost, however many come at once and on however many nodes', 
   expect((await failures()).filter((count) => count === 64)).toHaveLength(1)
 })
 
-describe('a guess', () => {
+describe('a guess at a secret', () => {
   test.each(['invalid_credentials', 'wrong_password', 'wrong_code'] as const)(
-    'that ends in %s counts',
+    'counts as a failure if it ends in %s',
     async (code) => {
       const count = fresh(1)
       const work = () => Promise.reject(new Problem(code))
@@ -64,7 +67,7 @@ describe('a guess', () => {
     new Problem('account_blocked'),
     new Problem('overloaded'),
     new Error('the database is away'),
-  ])('that ends in "%s" does not count, nor clear', async (error) => {
+  ])('neither counts nor clears failures if it ends in "%s"', async (error) => {
     const count = fresh(2)
     await failed([count])
     await expect(throttle.guess([count], () => Promise.reject(error))).rejects.toBe(error)
@@ -72,7 +75,7 @@ describe('a guess', () => {
     expect(await failed([count])).toBe('too_many_requests')
   })
 
-  test('that is right leaves a first count whose rule keeps it', async () => {
+  test('keeps the failures of the first count after success if its rule says so', async () => {
     const { rule, of } = fresh(2)
     const count = { rule: { ...rule, isKept: true }, of }
     await failed([count])
@@ -81,7 +84,7 @@ describe('a guess', () => {
     expect(await failed([count])).toBe('too_many_requests')
   })
 
-  test('that is right clears the first count and leaves the others', async () => {
+  test('clears the first count after success and keeps the others', async () => {
     const [account, address] = [fresh(2), fresh(2)]
     await failed([account, address])
     expect(await throttle.guess([account, address], async () => 'in')).toBe('in')
@@ -91,7 +94,7 @@ describe('a guess', () => {
     expect(await failed([address])).toBe('too_many_requests')
   })
 
-  test('that is right is answered also where its count cannot be cleared', async () => {
+  test('succeeds even if its count cannot be cleared', async () => {
     const count = fresh(2)
     await failed([count])
     const db = scopesOf(database)
@@ -101,10 +104,10 @@ describe('a guess', () => {
     const log = { ...silentLog, warn: (_: unknown, what?: string) => void warned.push(what ?? '') }
     const unable = openThrottle({ ...db, acrossTenants }, clock, log)
     expect(await unable.guess([count], async () => 'in')).toBe('in')
-    expect(warned).toEqual(['clearing a count of wrong guesses failed'])
+    expect(warned).toEqual(['reset of a failed sign-in counter failed'])
   })
 
-  test('waits for the one before it, on the same subject alone', async () => {
+  test('waits for the previous guess for the same subject only', async () => {
     const [one, another] = [fresh(), fresh()]
     const order: string[] = []
     const held = gate()
@@ -119,7 +122,7 @@ describe('a guess', () => {
     expect(order).toEqual(['elsewhere', 'first', 'second'])
   })
 
-  test('is made also when the one before it fails', async () => {
+  test('runs even if the previous guess failed', async () => {
     const count = fresh()
     const ended = await Promise.allSettled([
       throttle.guess([count], () => Promise.reject(new Error('lost'))),
@@ -129,8 +132,8 @@ describe('a guess', () => {
   })
 })
 
-describe('the wait', () => {
-  test('is over when it says so, and not a moment before', async () => {
+describe('the delay after failed guesses', () => {
+  test('ends exactly when announced', async () => {
     const count = fresh(1)
     await failed([count])
     moved.ms += 4_999
@@ -139,14 +142,14 @@ describe('the wait', () => {
     expect(await failed([count])).toBe('invalid_credentials')
   })
 
-  test('is that of the longest of the counts', async () => {
+  test('is the longest delay of all counts', async () => {
     const [short, long] = [fresh(1), fresh(1)]
     const longer = { ...long, rule: { ...long.rule, first: 60 } }
     await failed([short, longer])
     await expect(throttle.guess([short, longer], wrong)).rejects.toMatchObject({ retryAfter: 60 })
   })
 
-  test('stays within bounds after thousands of failures', async () => {
+  test('stays bounded after thousands of failures', async () => {
     const count = fresh()
     await database.sql('delete from throttles')
     await failed([count])
@@ -156,14 +159,14 @@ describe('the wait', () => {
   })
 })
 
-describe('events that are no guess', () => {
-  test('count all, and those beyond the free ones are refused', async () => {
+describe('events that are not guesses', () => {
+  test('are all counted, and rejected with 429 during a delay', async () => {
     const count = fresh(3)
     for (let times = 0; times < 3; times += 1) await throttle.count(count)
     await expect(throttle.count(count)).rejects.toMatchObject({ code: 'too_many_requests' })
   })
 
-  test('are taken within a transaction, of many at once as many as are free', async () => {
+  test('are limited within a transaction, even if they are concurrent', async () => {
     const count = fresh(3)
     const db = scopesOf(database)
     const take = () => db.acrossTenants((tx) => throttle.take(tx, count))
@@ -173,7 +176,7 @@ describe('events that are no guess', () => {
     expect([await take(), await take()]).toEqual([true, false])
   })
 
-  test('of which only conflicts count', async () => {
+  test('are counted only if they end in a conflict', async () => {
     const count = fresh(2)
     const taken = () =>
       Promise.reject(
@@ -190,14 +193,14 @@ describe('events that are no guess', () => {
   })
 })
 
-test('what is kept is no name: neither an account nor an address can be read from it', async () => {
+test('stores keys that reveal neither an account nor an address', async () => {
   const { rule } = fresh()
   await failed([{ rule, of: 'anna@north.test' }])
   const rows = await database.sql('select t::text as row from throttles t')
   expect(JSON.stringify(rows)).not.toContain('anna')
 })
 
-test('counts that are over are purged, and only those', async () => {
+test('purges only expired counts', async () => {
   await database.sql('delete from throttles')
   const [old, recent] = [fresh(), fresh()]
   await failed([old])
@@ -206,7 +209,9 @@ test('counts that are over are purged, and only those', async () => {
   moved.ms += 40 * 60_000
   const db = scopesOf(database)
   const now = isoAt(clock)
-  expect(await db.acrossTenants((tx) => deleteOutdated(tx, OUTDATED_THROTTLES, now, 1000))).toBe(1)
+  expect(
+    await db.acrossTenants((tx) => deleteOutdatedRows(tx, OUTDATED_THROTTLES, now, 1000)),
+  ).toBe(1)
   expect(await failures()).toEqual([1])
 })
 
@@ -225,7 +230,7 @@ test('keeps a count that a failure extends while the purge waits for its row', a
   })
   await extended.pass
   const now = isoAt(clock)
-  const purged = db.acrossTenants((tx) => deleteOutdated(tx, OUTDATED_THROTTLES, now, 1000))
+  const purged = db.acrossTenants((tx) => deleteOutdatedRows(tx, OUTDATED_THROTTLES, now, 1000))
   await until('the purge waits for the row', async () => {
     const waiting = await database.sql(
       `select from pg_stat_activity where datname = current_database()

@@ -1,14 +1,14 @@
-/** Audit entries as CSV (RFC 4180) that spreadsheets open without running anything. */
+/** Writes audit entries as CSV (RFC 4180), so that a spreadsheet that opens the file never executes a formula. */
 
-/** Characters that make a spreadsheet read a cell as a formula, with their full-width forms. */
+/** Characters that make a spreadsheet interpret a cell as a formula, including their full-width forms. */
 const STARTS_FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
 /**
- * A spreadsheet that separates cells by semicolon or tab would start a cell here. It sees other quotes than RFC 4180 means,
- * so a quote or a line break may come in between.
+ * Matches a position where a spreadsheet would start a new cell if it separates cells by semicolon or tab. Such a
+ * spreadsheet ignores the quoting of RFC 4180, so quotes and line breaks may come before the formula.
  */
 const STARTS_INNER_FORMULA = /([;\t\r\n][\s"']*)(?=[=+\-@＝＋－＠])/g
 
-/** Returns one line of CSV, its line break included. Objects are written as JSON, null as an empty cell. */
+/** Returns one line of CSV with its line break. Writes objects as JSON and null as an empty cell. */
 export function csvLine(values: readonly unknown[]): string {
   return `${values.map(csvCell).join(',')}\r\n`
 }
@@ -23,7 +23,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Puts an apostrophe before what would be read as a formula. */
+/** Inserts an apostrophe before each text that a spreadsheet would interpret as a formula. */
 function harmless(text: string): string {
   const inner = text.replaceAll(STARTS_INNER_FORMULA, "$1'")
   return STARTS_FORMULA.test(inner) ? `'${inner}` : inner

@@ -1,4 +1,4 @@
-/** `/api/admin/audit/export`. */
+/** The `/api/admin/audit/export` route. */
 import { auditors } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { parseFilters } from '../filters.ts'
@@ -13,7 +13,7 @@ export function exportOperations(exports: AuditExports): AnyOperation[] {
       id: 'exportAuditEntries',
       summary: 'Export audit entries',
       description:
-        'Streams the entries that match the filters, latest first, as CSV or as JSON lines. It ends before the first entry of the export itself, and breaks off if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row; an apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once on a node.',
+        'Streams the entries that match the filters, latest first, as CSV or as JSON lines. The export does not include its own entries, and it is aborted if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row. An apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once on a node.',
       records: ['audit.exported'],
       tag: 'Audit',
       access: auditors,

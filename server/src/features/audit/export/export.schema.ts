@@ -1,4 +1,4 @@
-/** Exports of the audit log on the wire. */
+/** Request schemas for exports of the audit log. */
 import Type, { type Static } from 'typebox'
 import { OneOf } from '../../../lib/shapes.ts'
 import { TextFileOf } from '../../../platform/http/index.ts'
@@ -8,7 +8,8 @@ import { type ExportFormatName, FORMATS } from './formats.ts'
 export const ExportQuery = Type.Object({
   format: OneOf(Object.keys(FORMATS) as ExportFormatName[], {
     default: 'csv',
-    description: 'The format of the file: comma-separated values, or one JSON object a line.',
+    description:
+      'The format of the file: `csv` (comma-separated values) or `ndjson` (one JSON object per line).',
   }),
   ...FILTERS,
 })

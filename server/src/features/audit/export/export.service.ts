@@ -1,11 +1,20 @@
 /**
- * Exports the audit log as a stream. Each page is read in a transaction of its own, so a slow receiver holds neither a
- * connection nor a snapshot, and memory holds one page.
+ * Exports the audit log as a stream. Reads each page in its own transaction, so that a slow client never holds a
+ * database connection or a snapshot. Only one page is in memory at a time.
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import { type Auditor, requireOwnTenant } from '../../../platform/access/index.ts'
-import { forCaller, inScope, type Scope, type Scopes, scopeOf } from '../../../platform/db/index.ts'
+import {
+  forCaller,
+  type LongReader,
+  openLongReader,
+  type Replica,
+  type Scope,
+  type Scopes,
+  scopeOf,
+  type TenantTx,
+} from '../../../platform/db/index.ts'
 import {
   actorOf,
   appendReturning,
@@ -21,11 +30,14 @@ import type { ExportQuery } from './export.schema.ts'
 import { FORMATS } from './formats.ts'
 import { exportSlots } from './slots.ts'
 
-/** Enough to make the cost of a transaction small, few enough to stay far below its time limit. */
+/**
+ * The number of entries per page. Large enough to reduce transaction overhead, and small enough to stay far below the
+ * time limit of a statement.
+ */
 const PAGE_SIZE = 500
 
 export interface AuditExports {
-  /** Returns the file. @throws Problem 403 for another tenant */
+  /** Starts an export and returns its file as a stream. @throws Problem 403 for another tenant */
   export(caller: Auditor, query: ExportQuery, filters: ParsedFilters): ExportedFile
 }
 
@@ -35,7 +47,20 @@ interface ExportedFile {
   open(): AsyncGenerator<Buffer, void, undefined>
 }
 
-/** The filters of an export, and its caller. */
+/**
+ * How long an export waits for the replica to catch up, in milliseconds. The wait happens before the first byte is
+ * sent.
+ */
+const REPLAYED_WITHIN_MS = 2_000
+
+/** Describes the entry that the replica must contain before the export can read from it. */
+const beginningAt = (start: store.EntryKey) => ({
+  name: 'audit export',
+  waitMs: REPLAYED_WITHIN_MS,
+  readBeginning: (tx: TenantTx) => store.findEntry(tx, start),
+})
+
+/** The caller, the filters and the scope of an export. */
 interface Export {
   caller: Auditor
   query: ExportQuery
@@ -45,13 +70,21 @@ interface Export {
 
 type ExportState = 'started' | 'completed' | 'aborted'
 
-/** Returns the service of exports. */
-export function auditExports(db: Scopes, log: Logger): AuditExports {
+export interface ExportDeps {
+  db: Scopes
+  log: Logger
+  /** The replica from which exports read; undefined if none is configured. */
+  replica: Replica | undefined
+}
+
+/** Creates the service of exports. */
+export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
   const takeSlot = exportSlots()
 
   /**
-   * Journals the state of an export. The start is refused once the session has ended. The end is journaled in any case.
-   * @returns the position of the entry
+   * Writes a journal entry about the export. For the start, fails if the session has ended. The end is always
+   * journaled.
+   * @returns the key of the journal entry
    */
   function journal(
     { caller, query: { format, ...filters }, scope }: Export,
@@ -69,22 +102,24 @@ export function auditExports(db: Scopes, log: Logger): AuditExports {
     )
   }
 
-  /** Reads the entries before a position, latest first. @throws Problem 401 once the caller's session has ended */
-  async function readPage({ caller, query, filters, scope }: Export, before: store.EntryKey) {
+  /**
+   * Reads a page of entries that are older than `before`, latest first.
+   * @throws Problem 401 if the session has ended
+   */
+  async function readPage(
+    { caller, query, filters, scope }: Export,
+    reader: LongReader,
+    before: store.EntryKey,
+  ) {
     const isLive = await forCaller(db, caller, (tx) => store.isLive(tx, caller.session_id), 'read')
     if (!isLive) throw new Problem('invalid_token')
-    return inScope(
-      db,
-      scope,
-      async (tx) => {
-        const page = { before, limit: PAGE_SIZE }
-        return addNames(tx, await store.listEntriesBefore(tx, query, filters, page))
-      },
-      'filtered list',
-    )
+    return reader.inScope(scope, async (tx) => {
+      const page = { before, limit: PAGE_SIZE }
+      return addNames(tx, await store.listEntriesBefore(tx, query, filters, page))
+    })
   }
 
-  /** The first entry is journaled before any byte is sent, so that nothing leaves without a trace. */
+  /** Streams an export. Journals the start before sending the first byte, so that every export leaves an entry. */
   async function* stream(exported: Export): AsyncGenerator<Buffer, void, undefined> {
     const { caller, query } = exported
     const release = takeSlot(caller.user_id)
@@ -104,20 +139,23 @@ export function auditExports(db: Scopes, log: Logger): AuditExports {
   ) {
     let entries = 0
     let isComplete = false
+    let reader: LongReader | undefined
     try {
+      reader = await openLongReader(db, replica, beginningAt(start))
       if (head !== '') yield Buffer.from(head)
       for (let before: store.EntryKey | undefined = start; before; ) {
-        const page = await readPage(exported, before)
+        const page = await readPage(exported, reader, before)
         if (page.length > 0) yield Buffer.from(page.map(lineOf).join(''))
         entries += page.length
         before = page.length === PAGE_SIZE ? page.at(-1) : undefined
       }
       isComplete = true
     } finally {
+      await reader?.close()
       if (!isComplete)
-        await canFail(journal(exported, 'aborted', entries), 'journaling an aborted export', log)
+        await canFail(journal(exported, 'aborted', entries), 'recording of an aborted export', log)
     }
-    // A failure here breaks the stream off, so no complete export lacks its entry.
+    // If this write fails, the stream is aborted. So every export that the client received completely has an entry.
     await journal(exported, 'completed', entries)
   }
 

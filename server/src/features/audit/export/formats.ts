@@ -1,19 +1,19 @@
-/** The formats of an export of the audit log. */
+/** The file formats for exports of the audit log. */
 import { AuditEntry } from '../audit.schema.ts'
 import { csvLine } from './csv.ts'
 
-/** A format as data. */
+/** A file format for exports. */
 interface ExportFormat {
   contentType: string
-  /** The text before the first entry. */
+  /** The text before the first entry, such as a header line. */
   head: string
-  /** Returns the line of an entry. */
+  /** Returns the line for one entry. */
   lineOf(entry: AuditEntry): string
 }
 
 const COLUMNS = Object.keys(AuditEntry.properties) as (keyof AuditEntry)[]
 
-/** Spreadsheets read a file with this mark as UTF-8. */
+/** The byte order mark, which makes spreadsheets read the file as UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff'
 
 export const FORMATS = {

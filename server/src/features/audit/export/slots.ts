@@ -1,13 +1,16 @@
-/** Bounds how many exports a user runs at once on a node. */
+/** Limits how many exports one user can run concurrently on a node. */
 import { Problem } from '../../../lib/problems.ts'
 
 const MAX_AT_ONCE = 2
 const RETRY_SECONDS = 10
 
-/** Takes a slot of a user. Returns the function that gives it back. @throws Problem 429 if the user has none left */
+/**
+ * Reserves an export slot for the user. Returns the function that releases the slot.
+ * @throws Problem 429 if all slots of the user are in use
+ */
 export type TakeSlot = (userId: number) => () => void
 
-/** Returns the slots of all users. */
+/** Creates the export slots of all users. */
 export function exportSlots(): TakeSlot {
   const taken = new Map<number, number>()
   return (userId) => {

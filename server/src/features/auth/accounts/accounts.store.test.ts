@@ -1,4 +1,4 @@
-/** Whose accounts an e-mail address means, with a tenant that is named and without, and in which order. */
+/** Tests which accounts are found by e-mail address, with and without a tenant, and in which order. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../../test/support/database.ts'
@@ -43,14 +43,16 @@ beforeAll(async () => {
     )
 })
 
-/** The tenants whose accounts a sign-in tries, in their order. */
+/** Returns the tenants of the accounts that a sign-in tries, in the order of the tries. */
 async function found(email: string, tenant?: AskedTenant): Promise<(string | undefined)[]> {
   const now = new Date().toISOString()
   const asking = { email, network: '192.0.2.1', since: now, now, own: Buffer.alloc(32) }
   return namesOf(await db.acrossTenants((tx) => findCandidates(tx, tenant, asking), 'read'))
 }
 
-/** The tenants whose accounts of the address may be mailed. */
+/**
+ * Returns the tenants of the accounts with this address, in which the address is confirmed or unconfirmed as requested.
+ */
 async function mailed(email: string, confirmed: boolean): Promise<(string | undefined)[]> {
   const find = (tx: TenantTx) => findAccounts(tx, email, undefined, { confirmed })
   return namesOf(await db.acrossTenants(find, 'read'))
@@ -64,17 +66,17 @@ test.each([
   ['both@clinic.test', 'south', ['south']],
   ['anna@clinic.test', 'south', []],
   ['anna@clinic.test', 'nowhere', []],
-  // Found, for sign-in to say after the right password why it may not be.
+  // Also finds blocked accounts, so that a sign-in with the right password can report why it is refused.
   ['blocked@clinic.test', 'north', ['north']],
   ['shut@clinic.test', 'closed', ['closed']],
   ['gone@clinic.test', 'gone', []],
   ['anna%', 'north', []],
   ['', 'north', []],
-])('"%s" at %s is found at %j', async (email, subdomain, expected) => {
+])('finds "%s" at %s: %j', async (email, subdomain, expected) => {
   expect(await found(email, { subdomain })).toEqual(expected)
 })
 
-test('of the settings of their tenant comes what is demanded, and nothing that may be long', async () => {
+test('reads the tenant setting `require_totp`, but no other settings', async () => {
   await database.sql('update tenants set settings = $1 where subdomain = $2', [
     JSON.stringify({ require_totp: ['nurse'], notes: 'long'.repeat(10_000) }),
     'north',
@@ -87,20 +89,20 @@ test('of the settings of their tenant comes what is demanded, and nothing that m
   expect(JSON.stringify(north).length).toBeLessThan(1_000)
 })
 
-describe('without a tenant', () => {
+describe('a search without a tenant', () => {
   test.each([
     ['anna@clinic.test', ['north']],
     ['both@clinic.test', ['north', 'south']],
-    // Those that may not sign in come last.
+    // Accounts that may not sign in are sorted last.
     ['moved@clinic.test', ['south', 'north']],
     ['blocked@clinic.test', ['north']],
     ['shut@clinic.test', ['closed']],
     ['gone@clinic.test', []],
-  ])('"%s" is found at %j', async (email, expected) => {
+  ])('finds "%s": %j', async (email, expected) => {
     expect(await found(email)).toEqual(expected)
   })
 
-  test('accounts that strangers make take no place away from an older confirmed one', async () => {
+  test('keeps an older confirmed account ahead of newer accounts', async () => {
     const email = 'owner@clinic.test'
     for (let made = 0; made < 3; made += 1) await add(email, await newTenant(), 'now()')
     const [owner] = await database.sql<{ id: number }>(
@@ -110,14 +112,14 @@ describe('without a tenant', () => {
     )
     const before = await found(email)
     expect(before[0]).toBe(nameOf(Number(owner?.id)))
-    // In open tenants and in a demo, confirmed and not, before nobody and after everybody.
+    // Adds accounts with the same address in other tenants: two unconfirmed, one confirmed and one in a demo.
     for (const confirmed of ['null', 'null', 'now()'])
       await add(email, await newTenant(), confirmed)
     await add(email, await newTenant('is_demo = true'), 'now()')
     expect(await found(email)).toEqual(before)
   })
 
-  test('an unconfirmed account and one of a demo come behind', async () => {
+  test('sorts demo accounts after real ones, and unconfirmed accounts last', async () => {
     const email = 'late@clinic.test'
     const [stranger, demo, owner] = [
       await newTenant(),
@@ -133,7 +135,7 @@ describe('without a tenant', () => {
   })
 })
 
-test('where there is one tenant only, it need not be named', async () => {
+test('finds an account without a tenant name if there is only one tenant', async () => {
   expect(await found('anna@clinic.test', 'only')).toEqual([])
   await database.sql(`update tenants set deleted_at = now() where subdomain <> 'north'`)
   expect(await found('anna@clinic.test', 'only')).toEqual(['north'])

@@ -1,4 +1,4 @@
-/** The SQL of finding who signs in. */
+/** SQL queries that find accounts for a sign-in. */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
 import { type Database, statement, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,26 +6,26 @@ import { type Tallied, tallyOf } from '../../../platform/throttle/index.ts'
 import { type AskedTenant, isAskedFor } from '../../tenants/index.ts'
 import '../sessions/sessions.table.ts'
 
-/** An account as sign-in judges it. */
+/** An account with the data that sign-in needs to decide whether to admit the user. */
 export interface Account {
   id: number
   tenant_id: number
   email: string
   full_name: string
   role: Role
-  /** Null while an invited user has not chosen a password. */
+  /** Null for an invited user who has not chosen a password yet. */
   password_hash: string | null
   is_active: boolean
   email_verified: boolean
-  /** An administrator entered the address. */
+  /** True if an administrator entered the e-mail address. */
   is_vouched: boolean
   totp_enabled: boolean
   tenant_name: string
   tenant_is_active: boolean
   is_demo: boolean
-  /** The tenant's setting `require_totp`; its settings as a whole may be long, and nothing else is asked. */
+  /** The tenant setting `require_totp`. Other settings are not loaded, because they can be large. */
   demanded: unknown
-  /** The tenant's setting `idle_minutes`; null for the default. */
+  /** The tenant setting `idle_minutes`; null if the tenant uses the default. */
   idle_setting: unknown
 }
 
@@ -53,23 +53,24 @@ function accounts(db: Kysely<Database>) {
     .where('tenants.deleted_at', 'is', null)
 }
 
-/** Accounts that are tried where no tenant is named. */
+/** The maximum number of accounts that a sign-in without a tenant tries. */
 export const MAX_CANDIDATES = 3
 
-/** An account that a sign-in may mean. */
+/** An account that a sign-in request may refer to. */
 export type Candidate = Account & {
-  /** Whether its user has lately used a session that they began from the caller's network. */
+  /** True if the user recently used a session that was started from the caller's network. */
   is_known: boolean
-  /** How the count stands that is its own. */
+  /** The failed sign-ins counted for this account at the caller's network. */
   own: Tallied
 }
 
 /**
- * The accounts of an address, in the order in which their passwords are tried: those that may sign in
- * before those that may not, then confirmed ones, then those that an administrator made, then those of real clinics,
- * then the oldest. So nobody who makes an account of the same address later can take a place away from its owner.
+ * Finds the accounts with an e-mail address, in the order in which sign-in tries them. Accounts that may sign in come
+ * first, then confirmed addresses, then accounts created by an administrator. Real clinics come before demos, and older
+ * accounts before newer ones. So a stranger who later creates an account with the same address cannot displace the
+ * owner's.
  * @param email folded (`lib/email.ts`)
- * @param tenant the tenant that is asked for; all without
+ * @param tenant the requested tenant; undefined for all tenants
  */
 function named(
   db: Kysely<Database>,
@@ -88,8 +89,9 @@ function named(
 }
 
 /**
- * Finds the accounts whose address is confirmed, or those that have a password and an address to confirm.
- * @param email folded
+ * Finds the accounts with this address. Returns either accounts whose address is confirmed, or accounts that have a
+ * password but an unconfirmed address.
+ * @param email folded (`lib/email.ts`)
  */
 export function findAccounts(
   tx: TenantTx,
@@ -109,12 +111,12 @@ export function findAccounts(
 interface Asking {
   email: string
   subdomain: string
-  /** Where the caller is. */
+  /** The network of the caller's IP address. */
   network: string
-  /** Since when a session from there makes an account known. */
+  /** An account is known at the network if a session started there was used after this time (ISO 8601). */
   since: string
   now: string
-  /** What the account's own count is spelled with, before its id. */
+  /** The key prefix of the failure counters for known accounts at this network. The account id follows the prefix. */
   own: Buffer
 }
 
@@ -136,7 +138,10 @@ const asking = (tenant: 'named' | 'only' | 'any') =>
   })
 const askingBy = { named: asking('named'), only: asking('only'), any: asking('any') }
 
-/** As `findAccounts`, with what else a sign-in from `network` asks of them; the question is sent at once. */
+/**
+ * Finds accounts by address, with the data that sign-in needs about the caller's network. Sends the query without
+ * waiting for earlier queries of the transaction.
+ */
 export function findCandidates(
   tx: TenantTx,
   tenant: AskedTenant | undefined,
@@ -158,11 +163,14 @@ const accountOf = (tx: TenantTx, { id, tenant_id }: AccountKey) =>
 export const findAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
   accountOf(tx, user).executeTakeFirst()
 
-/** As `findAccount`, locked until the transaction ends. */
+/** Finds an account like `findAccount`, and locks the row until the transaction ends. */
 export const lockAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
   accountOf(tx, user).forUpdate('users').executeTakeFirst()
 
-/** Lets the transaction's commit not wait for the disk: a crash may lose it, and its time tells nothing. */
+/**
+ * Makes the commit return before it is written to disk, so that the duration reveals nothing. A crash may lose the
+ * commit.
+ */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {
   await sql`set local synchronous_commit to off`.execute(tx.db)
 }

@@ -1,4 +1,4 @@
-/** `/api/console/*`: the session of the console, and what its sign-in page shows. */
+/** The `/api/console/*` routes for the console's session and for the data of its sign-in page. */
 import Type from 'typebox'
 import { anyone } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
@@ -22,7 +22,7 @@ export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome)
       path: '/api/console/session',
       id: 'signInToConsole',
       summary: 'Sign in to the console',
-      description: `Signs in as \`POST /api/auth/login\` does, with the same limits. The refresh token is set as the cookie \`__Host-wardkeep\`, which no script can read, and is not part of the answer. A session that the browser had before is ended. ${OWN_PAGES}`,
+      description: `Signs in as \`POST /api/auth/login\` does, with the same limits. The refresh token is set as the cookie \`__Host-wardkeep\`, which scripts cannot read, and is not part of the response. The previous session of the browser is ended. ${OWN_PAGES}`,
       records: ['auth.login', 'auth.login_failed', 'auth.session_ended', 'auth.logout'],
       body: Credentials,
       success: [200, ConsoleTokens],
@@ -43,7 +43,7 @@ export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome)
       path: '/api/console/session/refresh',
       id: 'refreshConsoleSession',
       summary: 'Continue a session of the console',
-      description: `Returns a new access token for the session of the cookie \`__Host-wardkeep\`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting \`idle_minutes\` is refused. ${OWN_PAGES}`,
+      description: `Returns a new access token for the session of the cookie \`__Host-wardkeep\`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting \`idle_minutes\` is rejected. ${OWN_PAGES}`,
       records: ['auth.token_refreshed', 'auth.refresh_reused'],
       body: NOTHING,
       success: [200, ConsoleTokens],
@@ -71,7 +71,7 @@ export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome)
       id: 'getConsoleWelcome',
       summary: 'Describe the sign-in page of the console',
       description:
-        'Returns the tenant that the host names, the people of the demo tenant while there is one, and what people can do without signing in.',
+        'Returns the tenant that the host names, the users of the demo tenant while it exists, and what users can do without signing in.',
       tag: 'Console',
       access: anyone,
       success: [200, Welcome],

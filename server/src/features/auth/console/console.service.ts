@@ -1,4 +1,4 @@
-/** The session of the console in a browser: signs in, continues and signs out by a cookie that no script can read. */
+/** Manages the console's session in a browser. The refresh token is stored in a cookie that scripts cannot read. */
 
 import type { Origin } from '../../../platform/access/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -8,7 +8,7 @@ import type { Sessions } from '../sessions/sessions.service.ts'
 import type { Credentials } from '../sign-in/sign-in.schema.ts'
 import type { SignIn } from '../sign-in/sign-in.service.ts'
 
-/** Where a browser keeps the refresh token of its session. */
+/** Reads and writes the cookie that contains the refresh token of the browser's session. */
 interface TokenKeeper {
   readonly token: string | undefined
   keep(token: string): void
@@ -16,14 +16,17 @@ interface TokenKeeper {
 }
 
 export interface ConsoleSessions {
-  /** Signs in as `SignIn.login` does. A session that the browser had before is ended. */
+  /** Signs in like `SignIn.login`. Then ends the previous session of the same browser. */
   signIn(
     credentials: Credentials,
     call: { host: string; origin: Origin; browser: TokenKeeper },
   ): Promise<ConsoleTokens>
-  /** Returns undefined without a cookie. @throws Problem 401 once the session is over, 503 during a restore */
+  /**
+   * Refreshes the browser's session. Returns undefined if the browser sends no cookie.
+   * @throws Problem 401 if the session has ended, 503 during a restore
+   */
   refresh(browser: TokenKeeper, origin: Origin): Promise<ConsoleTokens | undefined>
-  /** Ends the session of the cookie, if there is one. */
+  /** Ends the session that the cookie belongs to. Does nothing without a cookie. */
   signOut(browser: TokenKeeper, origin: Origin): Promise<void>
 }
 
@@ -38,16 +41,17 @@ export function consoleSessions(
       const { tokens, refresh } = sessions.consoleTokens(issued)
       browser.keep(refresh)
       if (browser.token) {
-        // A code of a second factor is used up by now, so the sign-in has to succeed.
+        // A failure must not fail the sign-in, because the code of the second factor cannot be used again.
         const ending = sessions.signOutConsole(browser.token, origin)
-        await canFail(ending, "ending the browser's previous session", log)
+        await canFail(ending, 'ending of the previous browser session', log)
       }
       return tokens
     },
 
     async refresh(browser, origin) {
       if (!browser.token) return undefined
-      // A refused cookie stays: clearing it late could clear that of a newer sign-in.
+      // Does not clear the cookie if the refresh fails. A late response could otherwise clear the cookie of a newer
+      // sign-in.
       const { tokens, refresh } = await sessions.refreshConsole(browser.token, origin)
       if (refresh !== browser.token) browser.keep(refresh)
       return tokens

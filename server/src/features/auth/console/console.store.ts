@@ -1,10 +1,10 @@
-/** The SQL of console sessions: a refresh token that is used without being rotated. */
+/** SQL queries for console sessions, which can be refreshed without rotating the refresh token. */
 import { sql } from 'kysely'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../sessions/sessions.table.ts'
 
-/** Returns what a refresh of a live console session is judged by. */
+/** Finds the data that decides whether a console session that has not ended can be refreshed. */
 export function findConsoleToken(tx: TenantTx, hash: Buffer) {
   return tx.db
     .selectFrom('refresh_tokens')
@@ -31,8 +31,9 @@ interface TokenUse extends Origin {
 }
 
 /**
- * Notes that a console session is in use. Locks the token before the session, as a rotation does. The session and the token then last for the whole idle limit again.
- * Returns false where the token is spent, or the session is over.
+ * Records that a console session was used, and extends the session and its token by the idle limit. Locks the token
+ * before the session, in the same order as a rotation. Returns false if the token was already rotated or the session
+ * has ended.
  */
 export async function useConsoleToken(
   tx: TenantTx,

@@ -5,8 +5,8 @@ const MAX_IDLE_MINUTES = 60
 const DEFAULT_IDLE_MINUTES = 15
 
 /**
- * Returns the minutes after which an unused console session ends. A release that did not know the setting took any
- * value.
+ * Returns the idle time in minutes after which a console session ends. Uses the default for invalid settings, because
+ * earlier releases stored any value.
  */
 export function idleMinutesOf(setting: unknown): number {
   const isValid =

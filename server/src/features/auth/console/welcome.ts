@@ -1,4 +1,4 @@
-/** The facts that the sign-in page of the console shows. */
+/** Provides the data that the console's sign-in page shows. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Nullable, OneOf } from '../../../lib/shapes.ts'
@@ -12,12 +12,13 @@ const Demo = Type.Object({
   people: Type.Array(
     Type.Object({
       email: Type.String({ examples: ['nurse@demo.local'] }),
+      full_name: Type.String({ examples: ['Nora Pfleger'] }),
       role: OneOf(ROLES, { examples: ['nurse'] }),
     }),
   ),
 })
 
-/** The demo tenant, and the people who can sign in to it. */
+/** The demo tenant and the users who can sign in to it. */
 export type Demo = Static<typeof Demo>
 
 export const Welcome = Type.Object(
@@ -41,12 +42,12 @@ export type AskWelcome = (host: string) => Promise<Welcome>
 export interface WelcomeDeps {
   db: Scopes
   askTenant: AskTenant
-  /** The people of the demo, where this service makes one. */
+  /** The demo tenant and its users; null if this service has no demo. */
   demo: Demo | null
   canMail: boolean
 }
 
-/** Returns the function that describes the sign-in page to a browser at `host`. */
+/** Returns a function that provides the data of the sign-in page for a host name. */
 export function welcoming({ db, askTenant, demo, canMail }: WelcomeDeps): AskWelcome {
   return async (host) => {
     const asked = askTenant(null, host)

@@ -1,4 +1,4 @@
-/** Tells the owner of an account by mail what has become of its password and second factor (ASVS 6.3.6). */
+/** Notifies account owners by mail when their password or second factor changes (ASVS 6.3.6). */
 import type { Clock } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
@@ -6,18 +6,18 @@ import { approvalMail, type News, noticeMail, refusalMail } from '../mails.ts'
 import { findClinic, findRecipient } from './notices.store.ts'
 
 /**
- * Writes the mail on the transaction of what it tells of. Only an address that is confirmed gets one:
- * of any other nobody knows whose it is.
+ * Sends a notice to the owner of an account, in the transaction of the change. Sends nothing to an unconfirmed address,
+ * because it may belong to someone else.
  */
 export type Tell = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
   news: News,
-  /** Whether the name of the account is the owner's own word; any other is not written to them. */
+  /** False if someone other than the owner may have entered the account's name. The mail then leaves the name out. */
   isNameTheirs?: boolean,
 ) => Promise<void>
 
-/** Notifies a confirmed address that the account no longer has it. */
+/** Notifies the former address of an account that the account now uses another address. */
 export type AddressLeft = (
   tx: TenantTx,
   former: { email: string; full_name: string; tenant_id: number },
@@ -48,8 +48,8 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
 }
 
 /**
- * Tells an applicant whether their registration was approved, in the transaction of the decision. A refusal comes
- * before the account is deleted. Only a confirmed address gets a mail.
+ * Notifies applicants whether their registration was approved, in the transaction of the decision. For a refusal, call
+ * it before deleting the account. Sends nothing to an unconfirmed address.
  */
 export type TellApplicant = (
   tx: TenantTx,
@@ -57,7 +57,7 @@ export type TellApplicant = (
   decision: 'approved' | 'refused',
 ) => Promise<void>
 
-/** Where the console signs people in. */
+/** The path of the console's sign-in page. */
 const SIGN_IN_PAGE = '/console/sign-in'
 
 export function noticesToApplicants({

@@ -1,7 +1,7 @@
-/** Whom a notice goes to. */
+/** SQL queries that find the recipients of notices. */
 import type { TenantTx } from '../../../platform/db/index.ts'
 
-/** The owner of an account, where their address is confirmed. */
+/** Finds the owner of an account. Returns undefined if the account's address is not confirmed. */
 export function findRecipient(
   tx: TenantTx,
   user: { id: number; tenant_id: number },
@@ -16,7 +16,7 @@ export function findRecipient(
     .executeTakeFirst()
 }
 
-/** The name of a tenant. */
+/** Returns the name of a tenant. */
 export async function findClinic(tx: TenantTx, tenantId: number): Promise<string> {
   const { name } = await tx.db
     .selectFrom('tenants')

@@ -1,4 +1,4 @@
-/** The SQL of the tokens that go out by mail. */
+/** SQL queries for the tokens in mailed links. */
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
 import './account-tokens.table.ts'
@@ -12,7 +12,7 @@ export interface NewAccountToken {
   expires_at: string
 }
 
-/** Puts a token in place of the user's older one of the same purpose. */
+/** Stores a token. Replaces the user's previous token for the same purpose. */
 export async function replaceToken(tx: TenantTx, token: NewAccountToken): Promise<void> {
   const { token_hash, email, expires_at } = token
   await tx.db
@@ -30,7 +30,10 @@ export interface UsedToken {
   purpose: TokenPurpose
 }
 
-/** Deletes a token and returns whose it was. Of concurrent callers exactly one gets a result. */
+/**
+ * Deletes an unexpired token and returns its data. If several callers use the token at the same time, only one gets a
+ * result.
+ */
 export function consumeToken(
   tx: TenantTx,
   purposes: readonly TokenPurpose[],
@@ -49,11 +52,11 @@ export function consumeToken(
 
 export interface TokenOwner {
   user_id: number
-  /** Null while the user has not chosen a password. */
+  /** Null for a user who has not chosen a password yet. */
   password_hash: string | null
 }
 
-/** Finds the user of a token; undefined for an unknown or expired token. */
+/** Finds the user of a token. Returns undefined if the token is unknown or expired. */
 export function findTokenOwner(
   tx: TenantTx,
   purposes: readonly TokenPurpose[],
@@ -71,7 +74,7 @@ export function findTokenOwner(
     .executeTakeFirst()
 }
 
-/** Deletes all tokens of a user, after a change that they were not sent for. */
+/** Deletes all mailed tokens of a user, because a change of the account has invalidated them. */
 export async function voidTokens(
   tx: TenantTx,
   user: { id: number; tenant_id: number },

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { RestoreRules } from '../../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../../platform/feature/restore-rule.ts'
 
 export type TokenPurpose = 'verify_email' | 'reset_password' | 'invitation'
 

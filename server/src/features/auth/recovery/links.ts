@@ -1,6 +1,7 @@
 /**
- * Links sent by mail. Those that a caller requests are made by a job, so that the response does not reveal who has an
- * account. Those that an administrator sends are part of the administrator's transaction.
+ * Sends links by mail. If an anonymous caller requests a link, a background job sends it, so that the response does not
+ * reveal whether the account exists. If an administrator sends a link, the mail is written in the administrator's
+ * transaction.
  */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'
@@ -10,7 +11,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type JobKind, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { type Action, type Actor, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
-import type { Count, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
+import type { GuessCount, Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import { invitationMail, resetMail, verificationMail } from '../mails.ts'
@@ -25,18 +26,18 @@ const LIFE: Record<TokenPurpose, number> = {
 }
 
 /**
- * Nobody's mailbox is filled by others. Counted where a mail is written: what sends none keeps no owner from a
- * link of their own.
+ * Limits the mails to one mailbox. Counts only mails that are actually sent, so that requests without a mail cannot use
+ * up the owner's limit.
  */
 const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
-/** Asking is slowed by where it comes from, whomever it is for. */
+/** Limits link requests from one network, counted for all recipients together. */
 const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
 
-/** A link that is asked for. Whether there is such an account is found out later, by the job. */
+/** A request for a link. Only the background job checks whether the account exists. */
 interface LinkJob {
   purpose: Exclude<TokenPurpose, 'invitation'>
   email: string
-  /** Null for the accounts of the address in all tenants. */
+  /** The requested tenant; null for all tenants in which the address has an account. */
   tenant: AskedTenant | null
   origin: Origin
 }
@@ -46,8 +47,7 @@ const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('auth.send-link', {
   retryDelaySeconds: 5,
   retryBackoff: true,
   expireInSeconds: 60,
-  // It would take the place of a link that was asked for since.
-  mayRunLate: false,
+  // No retries, because a late retry would replace a link that the user has requested in the meantime.
 })
 
 interface LinksDeps {
@@ -60,19 +60,19 @@ interface LinksDeps {
 }
 
 export interface Links {
-  /** Queues the link and returns the same, in the same time, whether there is such an account or not. */
+  /** Queues a job that sends the link. The duration and the result do not depend on whether the account exists. */
   requestLink(asked: Omit<LinkJob, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
   /**
-   * Takes the next mail for a mailbox. Returns false while the mailbox was sent too many, so that nobody fills it by
-   * registering its address in many tenants.
+   * Counts a confirmation mail against the limit of the mailbox. Returns false if the limit is reached. The limit
+   * prevents flooding a mailbox by registering its address in many tenants.
    */
   takeVerification(email: string): Promise<boolean>
   /**
-   * Counts an invitation to a mailbox.
-   * @throws Problem 429 after too many
+   * Counts an invitation against the limit of the mailbox.
+   * @throws Problem 429 after too many invitations
    */
   countInvitation(email: string): Promise<void>
-  /** Sends a link within the transaction that made or changed the account. */
+  /** Sends a link in the transaction that created or changed the account. */
   sendLink(tx: TenantTx, user: accounts.AccountKey, purpose: TokenPurpose, by: Actor): Promise<void>
 }
 
@@ -90,16 +90,16 @@ export function sendingLinks(deps: LinksDeps): Links {
       expires_at: isoAt(clock, LIFE[purpose]),
     })
     const { page, compose, action } = KINDS[purpose]
-    // Behind the `#` it is sent to no server, and stands in no log (ASVS 14.2.1).
+    // Browsers do not send the part after `#` to a server, so the token never appears in a log (ASVS 14.2.1).
     const url = `${deps.publicUrl}${page}#token=${encodeURIComponent(token.text)}`
-    // Anybody may have registered the address, under any name: none of their words is passed on.
+    // Leaves out the name of an unconfirmed account, because a stranger may have registered the address.
     const name = account.email_verified ? account.full_name : null
     const message = compose({ name, clinic: account.tenant_name, url })
     await mailer.send(tx, { to: account.email, ...message })
     await append(tx, by, journalEntry(action, 'user', account))
   }
 
-  // One transaction for all accounts of the address: tried again, it sends nothing twice.
+  // Handles all accounts of the address in one transaction, so that a retried job sends no mail twice.
   jobs.work(LINK_JOB, ({ purpose, email, tenant, origin }) =>
     db.acrossTenants(async (tx) => {
       const found = await accounts.findAccounts(tx, email, tenant ?? undefined, {
@@ -137,7 +137,7 @@ export function sendingLinks(deps: LinksDeps): Links {
   }
 }
 
-const mailboxOf = (purpose: TokenPurpose, email: string): Count => ({
+const mailboxOf = (purpose: TokenPurpose, email: string): GuessCount => ({
   rule: BY_MAILBOX,
   of: `${purpose}/${email}`,
 })
@@ -162,7 +162,7 @@ const KINDS: Readonly<Record<TokenPurpose, LinkKind>> = {
   invitation: { page: '/console/invitation', compose: invitationMail, action: 'user.invited' },
 }
 
-/** The owner of an account as the actor of a journal entry. */
+/** Returns the owner of an account as the actor for journal entries. */
 export const ownerOf = ({ id, email }: accounts.Account, origin: Origin): Actor => ({
   user_id: id,
   user_email: email,

@@ -1,4 +1,4 @@
-/** `/api/auth/*` for confirming an address and getting back in. */
+/** The `/api/auth/*` routes for confirming an address and recovering an account. */
 import { anyone } from '../../../platform/access/index.ts'
 import { weaknessOf } from '../../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
@@ -23,7 +23,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       success: [202, Message],
       example: {
         answer: {
-          detail: 'If there is such an account that is not confirmed yet, a link is on its way',
+          detail: 'If an unconfirmed account with this address exists, we have sent a link to it',
         },
         body: { email: 'nils.new@north.example', subdomain: 'north' },
       },
@@ -36,7 +36,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
           origin,
         })
         return message(
-          'If there is such an account that is not confirmed yet, a link is on its way',
+          'If an unconfirmed account with this address exists, we have sent a link to it',
           false,
         )
       },
@@ -58,7 +58,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       example: { answer: { email_verified: true }, body: { password: 'a-Fine-Secret-3' } },
       handle: async ({ query, body, origin }) => {
         await recovery.verifyEmail(query.token, body.password ?? undefined, origin)
-        return message('The address is confirmed', true)
+        return message('Your e-mail address is confirmed', true)
       },
     }),
     operation({
@@ -73,7 +73,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       body: LinkRequest,
       success: [202, Message],
       example: {
-        answer: { detail: 'If there is such an account, a link is on its way' },
+        answer: { detail: 'If an account with this address exists, we have sent a link to it' },
         body: { email: 'nils.new@north.example', subdomain: 'north' },
       },
       refusals: ['overloaded'],
@@ -84,7 +84,7 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
           tenant: askTenant(body.subdomain, host),
           origin,
         })
-        return message('If there is such an account, a link is on its way')
+        return message('If an account with this address exists, we have sent a link to it')
       },
     }),
     operation({
@@ -106,12 +106,15 @@ export function recoveryOperations(recovery: Recovery, askTenant: AskTenant): An
       success: [200, Message],
       refusals: ['link_expired', 'overloaded'],
       example: {
-        answer: { detail: 'The password was changed; sign in with it', email_verified: true },
+        answer: {
+          detail: 'Your password was changed. Sign in with the new password.',
+          email_verified: true,
+        },
         body: { token: 'MQ.3kTh9Zr0qv1uXn8wYb2cDd', new_password: 'another-Secret-4' },
       },
       handle: async ({ body, origin }) => {
         await recovery.resetPassword(body.token, body.new_password, origin)
-        return message('The password was changed; sign in with it', true)
+        return message('Your password was changed. Sign in with the new password.', true)
       },
     }),
   ]

@@ -1,4 +1,4 @@
-/** Links by mail, and what is sent with one. */
+/** Request and response schemas for mailed links. */
 import Type from 'typebox'
 import { NewPassword, Nullable } from '../../../lib/shapes.ts'
 import { Email, Password, Subdomain } from '../auth.schema.ts'
@@ -15,7 +15,8 @@ export const TokenQuery = Type.Object({
 export const Confirmation = Type.Object({
   password: Type.Optional(
     Nullable(Password, {
-      description: 'of the account; where it is given, only the right one confirms the address',
+      description:
+        'The password of the account. If sent, it must be correct for the address to be confirmed.',
     }),
   ),
 })

@@ -1,4 +1,7 @@
-/** Confirms addresses, resets passwords and accepts invitations with mailed links, each used once (decisions §3). */
+/**
+ * Confirms addresses, resets passwords and accepts invitations through mailed links. Each link works once (decisions
+ * §3).
+ */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -18,7 +21,7 @@ import * as store from './account-tokens.store.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
 import { type Links, ownerOf, sendingLinks } from './links.ts'
 
-/** Guesses at the password of an account, by whoever has the link that was mailed for it. */
+/** Limits how often a caller with a confirmation link may guess the password of the account. */
 const BY_OWNER: ThrottleRule = { name: 'confirm', free: 5, first: 5, longest: 900 }
 
 export type Disown = (
@@ -35,7 +38,7 @@ export interface RecoveryDeps {
   mailer: Mailer
   tell: Tell
   addressLeft: AddressLeft
-  /** Takes away what lets others into an account, or hear of it: a second factor, a linked chat. */
+  /** Functions that remove what a stranger may have added to an account, such as a second factor or a linked chat. */
   disown: readonly Disown[]
   jobs: Jobs
   throttle: Throttle
@@ -44,23 +47,23 @@ export interface RecoveryDeps {
 
 export interface Recovery extends Links {
   /**
-   * Confirms the address. The page of the link gives the password as well, so that nobody confirms an
-   * account that a stranger prepared; a wrong one leaves the link good.
-   * @throws Problem 400 when the link is no longer good, 403 for a wrong password
+   * Confirms the address. The page behind the link also asks for the password, so that nobody confirms an account that
+   * a stranger has registered. After a wrong password the link stays valid.
+   * @throws Problem 400 if the link is no longer valid, 403 for a wrong password
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
-   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. Removes the
-   * second factor and the linked chat of an account that a stranger may have prepared: nobody has confirmed its
-   * address, and no administrator has entered it.
-   * @throws Problem 400 when the link is no longer good
+   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. A stranger may
+   * have registered the account if its address is unconfirmed and no administrator entered it. In that case, also
+   * removes the second factor and the linked chat.
+   * @throws Problem 400 if the link is no longer valid
    */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
-  /** Ends the sessions of a user whose password was set, voids what was sent to them, and tells them. */
+  /** Ends the sessions of a user whose password was set, invalidates the user's mailed links and notifies the user. */
   passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
   /**
-   * After an administrator changed a user's address: ends the sessions, voids mailed links and notifies the former
-   * address. The new one gets a link if `isMailed`.
+   * Ends the sessions of a user whose address an administrator changed, invalidates mailed links and notifies the
+   * former address. Sends a link to the new address if `isMailed`.
    */
   addressChanged(
     tx: TenantTx,
@@ -68,9 +71,9 @@ export interface Recovery extends Links {
     former: { email: string; full_name: string; email_verified: boolean } & accounts.AccountKey,
     isMailed: boolean,
   ): Promise<void>
-  /** Sends a new user the link with which they confirm their address, or choose their password if they have none. */
+  /** Sends a new user a link to confirm their address, or to choose a password if they have none. */
   welcome(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
-  /** Sends an invitation within the transaction. */
+  /** Sends a user an invitation within the transaction. */
   invite(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
 }
 
@@ -80,7 +83,10 @@ const CHOOSING = ['reset_password', 'invitation'] as const
 export function recoveryService(deps: RecoveryDeps): Recovery {
   const { db, clock, throttle } = deps
 
-  /** Uses the link up and runs `work` for its user, or refuses. */
+  /**
+   * Uses up the link and runs `work` for the link's user in the same transaction.
+   * @throws Problem 400 if the link is no longer valid
+   */
   async function consumeLink(
     text: string,
     purposes: readonly TokenPurpose[],
@@ -90,18 +96,22 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     if (!token) throw new Problem('link_expired')
     await db.inTenant(token.tenantId, async (tx) => {
       const owner = await store.findTokenOwner(tx, purposes, token.hash, isoAt(clock))
-      // The user before the token, as whoever deletes the user takes them in this order.
+      // Locks the user before the token. The deletion of a user locks in the same order.
       const key = owner && { id: owner.user_id, tenant_id: token.tenantId }
       const account = key && (await accounts.lockAccount(tx, key))
       const used = account && (await store.consumeToken(tx, purposes, token.hash, isoAt(clock)))
-      // Sent to an address that the account no longer has: the link says nothing any more.
+      // Rejects a link that was mailed to a previous address, because it does not prove ownership of the current
+      // address.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
       await work(tx, account, used.purpose)
     })
   }
 
-  /** @throws Problem 400 when the link is of no use by now; whether it still is, consuming it decides */
+  /**
+   * Finds the user of a link without using up the link. `consumeLink` checks the link again.
+   * @throws Problem 400 if the link is no longer valid
+   */
   async function requireLink(
     text: string,
     purposes: readonly TokenPurpose[],
@@ -118,19 +128,19 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     return owner
   }
 
-  /** @throws Problem 403 unless it is the password of the account that the link is for */
+  /** Verifies the password of the link's account. @throws Problem 403 for a wrong password */
   async function requirePassword(text: string, password: string, party: string): Promise<void> {
     const owner = await requireLink(text, CONFIRMING)
     await throttle.guess([{ rule: BY_OWNER, of: String(owner.user_id) }], async () => {
       if (!(await deps.passwords.verify(owner.password_hash, password, party)))
         throw new Problem('wrong_password', {
           detail:
-            'This is not the password of the account. If you have not chosen one, do not confirm it',
+            'The password is wrong. If you did not register this account, do not confirm the address.',
         })
     })
   }
 
-  /** Whoever could read the mail has the address; entered the first time that it is shown. */
+  /** Marks the address as confirmed, because the caller received a mail there. Journals only the first confirmation. */
   async function addressShown(
     tx: TenantTx,
     account: accounts.Account,
@@ -175,7 +185,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     },
 
     async resetPassword(text, password, origin) {
-      // Looked at before the costly hash, so that made-up links keep no sign-in waiting.
+      // Checks the link before computing the expensive password hash, so that invented links do not slow down sign-ins.
       await requireLink(text, CHOOSING)
       const hash = await deps.passwords.hash(password, networkOf(origin.ip))
       await consumeLink(text, CHOOSING, async (tx, account, purpose) => {

@@ -1,12 +1,12 @@
-/** `POST /api/auth/register`. */
+/** The route `POST /api/auth/register`. */
 import { anyone } from '../../../platform/access/index.ts'
 import { weaknessOf } from '../../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { Profile } from '../../users/index.ts'
 import { Registration } from './registration.schema.ts'
-import type { Registrations } from './registration.service.ts'
+import type { AccountRegistrations } from './registration.service.ts'
 
-export function registrationOperations(registrations: Registrations): AnyOperation[] {
+export function registrationOperations(registrations: AccountRegistrations): AnyOperation[] {
   const common = { tag: 'Accounts', access: anyone, limit: 'guesses' } as const
   return [
     operation({

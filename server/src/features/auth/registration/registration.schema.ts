@@ -1,4 +1,4 @@
-/** A registration on the wire. */
+/** The request schema of a registration. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { EmailAddress, Id, Name, NewPassword, Nullable, OneOf } from '../../../lib/shapes.ts'
@@ -8,7 +8,7 @@ export const Registration = Type.Object({
   email: EmailAddress,
   password: NewPassword,
   full_name: Name,
-  role: OneOf(ROLES, { description: 'doctor, nurse or receptionist' }),
+  role: OneOf(ROLES, { description: 'The role of the account: doctor, nurse or receptionist.' }),
   subdomain: Type.Optional(Nullable(Subdomain)),
   department_id: Type.Optional(Nullable(Id)),
 })

@@ -1,4 +1,4 @@
-/** Making an account of one's own, as far as the tenant lets people (decisions §3). */
+/** Registers accounts if the tenant's settings allow it (decisions §3). */
 import { networkOf, siteOf } from '../../../lib/network.ts'
 import { Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
@@ -23,9 +23,11 @@ import type { Recovery } from '../recovery/recovery.service.ts'
 import type { AskTenant } from '../sign-in/asked-tenant.ts'
 import type { Registration } from './registration.schema.ts'
 
-/** Registrations from one address: enough for a clinic's first day, too few to walk a list of names. */
+/**
+ * Limits registrations from one site. Enough for a clinic's first day, but too few to test a list of e-mail addresses.
+ */
 const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
-/** Those that met an account that exists: each tells that it does. */
+/** Limits registrations that fail because the address has an account, since such an error reveals the account. */
 const TAKEN_BY_ADDRESS: ThrottleRule = { name: 'register taken', free: 5, first: 10, longest: 900 }
 
 export const OFFERED_ROLES = ['doctor', 'nurse', 'receptionist'] as const
@@ -38,14 +40,18 @@ export interface RegistrationDeps {
   askTenant: AskTenant
 }
 
-export interface Registrations {
-  /** Refuses a department that the tenant does not have. */
+export interface AccountRegistrations {
+  /** Calls `refuse` for a department that the tenant does not have. */
   checkReferences(input: Partial<Registration>, host: string, refuse: Refuse): Promise<void>
-  /** @throws Problem 403 when the tenant takes none, 409 for a taken address, 429 after too many */
+  /**
+   * Registers an account.
+   * @throws Problem 403 if the tenant accepts no registrations, 409 if the address has an account, 429 after too many
+   *   registrations
+   */
   register(registration: Registration, host: string, origin: Origin): Promise<Profile>
 }
 
-export function registrationService(deps: RegistrationDeps): Registrations {
+export function registrationService(deps: RegistrationDeps): AccountRegistrations {
   const { db, throttle } = deps
 
   async function findTenant(asked: AskedTenant | undefined): Promise<KnownTenant | undefined> {
@@ -61,7 +67,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
     const isMailed = await deps.recovery.takeVerification(registration.email)
     const { email, full_name, role, department_id = null } = registration
     return db.inTenant(tenantId, async (tx) => {
-      // As it is now: it may have closed while the password was hashed.
+      // Reads the tenant again, because its registration may have been closed while the password was hashed.
       const tenant = requireTaking(await shareTenant(tx, tenantId))
       await requireDepartment(tx, tenant.id, department_id)
       const created = await insertUser(tx, {
@@ -88,7 +94,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
           'status',
         ]),
       })
-      // Without the mail the account stays unconfirmed until its owner asks for another.
+      // Without this mail, the account stays unconfirmed until its owner requests another confirmation mail.
       if (isMailed) await deps.recovery.sendLink(tx, created, 'verify_email', owner)
       return created
     })
@@ -97,7 +103,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
   return {
     async checkReferences({ subdomain, department_id }, host, refuse) {
       const tenant = await findTenant(deps.askTenant(subdomain, host))
-      // Nothing is said of a tenant that takes no registrations.
+      // Does not reveal the departments of a tenant that accepts no registrations.
       if (!tenant?.is_active || modeOf(tenant) === 'closed') return
       const issue = await db.inTenant(
         tenant.id,
@@ -111,7 +117,7 @@ export function registrationService(deps: RegistrationDeps): Registrations {
       if (!OFFERED_ROLES.some((role) => role === registration.role))
         throw new Problem('role_not_offered')
       const network = networkOf(origin.ip)
-      // All that one customer may have: of networks alone there are 65,536 to choose from.
+      // Counts by site rather than by network, because one customer can choose among 65,536 IPv6 networks.
       const site = siteOf(network)
       await throttle.count({ rule: BY_ADDRESS, of: site })
       const tenant = requireTaking(await findTenant(deps.askTenant(registration.subdomain, host)))
@@ -124,18 +130,22 @@ export function registrationService(deps: RegistrationDeps): Registrations {
   }
 }
 
-/** @throws Problem where the tenant takes no registrations, or there is none */
+/**
+ * Returns the tenant if it accepts registrations.
+ * @throws Problem if the tenant does not exist, is inactive or accepts no registrations
+ */
 function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
-  if (!tenant) throw new Problem('not_found', { detail: 'There is no tenant of this subdomain' })
+  if (!tenant)
+    throw new Problem('not_found', { detail: 'No tenant has this subdomain. Check the subdomain.' })
   if (!tenant.is_active) throw new Problem('tenant_inactive')
   if (modeOf(tenant) === 'closed') throw new Problem('registration_closed')
   return tenant
 }
 
 /**
- * What is refused before the costly hash: the department first, as the answer then tells nothing of the
- * address, and its time is not to either.
- * @throws Problem
+ * Runs the cheap checks before the expensive password hash. Checks the department first, so that an invalid department
+ * hides whether the address has an account.
+ * @throws InvalidInput for an unknown department, Problem 409 if the address has an account
  */
 async function requireFree(
   tx: TenantTx,
@@ -146,10 +156,13 @@ async function requireFree(
   if (await isEmailTaken(tx, tenantId, email)) throw new Problem('email_taken')
 }
 
-/** The tenant's `registration` setting; demo clinics are open to everyone. */
+/**
+ * Returns the tenant's setting `registration`. The default is `open` for demo tenants and `approval` for all others.
+ */
 function modeOf(tenant: KnownTenant): 'open' | 'approval' | 'closed' {
   if (tenant.is_platform) return 'closed'
-  if (tenant.is_demo) return 'open'
   const { registration } = tenant.settings
-  return registration === 'open' || registration === 'closed' ? registration : 'approval'
+  if (registration === 'open' || registration === 'approval' || registration === 'closed')
+    return registration
+  return tenant.is_demo ? 'open' : 'approval'
 }

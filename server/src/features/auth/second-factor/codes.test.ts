@@ -1,8 +1,16 @@
-/** Codes by time against the vectors of RFC 6238, and recovery codes as people type them. */
+/** Tests time-based codes against the vectors of RFC 6238, and which spellings of codes are accepted. */
 import { describe, expect, test } from 'vitest'
-import { describeSecret, hashRecoveryCode, newRecoveryCode, newSecret, stepOf } from './codes.ts'
+import {
+  describeSecret,
+  hashRecoveryCode,
+  newRecoveryCode,
+  newTotpSecret,
+  stepOf,
+} from './codes.ts'
 
-/** RFC 6238, appendix B, for SHA-1; its eight digits end in our six. */
+/**
+ * The SHA-1 secret of RFC 6238, appendix B. The RFC's codes have eight digits. Ours are the last six of these digits.
+ */
 const SECRET = Buffer.from('12345678901234567890')
 const VECTORS: [seconds: number, code: string][] = [
   [59, '94287082'],
@@ -13,8 +21,8 @@ const VECTORS: [seconds: number, code: string][] = [
   [20000000000, '65353130'],
 ]
 
-describe('a code by time', () => {
-  test.each(VECTORS)('at %i s is the one of the standard, %s', (seconds, code) => {
+describe('a time-based code', () => {
+  test.each(VECTORS)('matches RFC 6238: at %i s the code is %s', (seconds, code) => {
     expect(stepOf(SECRET, code.slice(2), seconds * 1000)).toBe(Math.floor(seconds / 30))
   })
 
@@ -27,7 +35,7 @@ describe('a code by time', () => {
     [59, 37037036],
     [60, null],
     [90, null],
-  ])('is taken a step early or late: %i s after its step began it is %s', (later, step) => {
+  ])('is valid one step early or late: %i s after its start it matches step %s', (later, step) => {
     expect(stepOf(SECRET, '081804', (37037036 * 30 + later) * 1000)).toBe(step)
   })
 
@@ -46,25 +54,25 @@ describe('a code by time', () => {
   })
 
   test.each(['', '81804', '0081804', '081805', '٠٨١٨٠٤', '+81804', '8.1804', 'abcdef'])(
-    'is not "%s"',
+    'is not accepted as "%s"',
     (typed) => {
       expect(stepOf(SECRET, typed, 1111111109_000)).toBeNull()
     },
   )
 
-  test('of another secret is wrong', () => {
+  test('is rejected if it belongs to another secret', () => {
     expect(stepOf(Buffer.from('12345678901234567891'), '081804', 1111111109_000)).toBeNull()
   })
 })
 
 describe('a secret', () => {
   test('has 160 random bits, as RFC 4226 recommends', () => {
-    const secrets = Array.from({ length: 50 }, newSecret)
+    const secrets = Array.from({ length: 50 }, newTotpSecret)
     expect(secrets.every(({ length }) => length === 20)).toBe(true)
     expect(new Set(secrets.map((secret) => secret.toString('hex'))).size).toBe(50)
   })
 
-  test('is described in base32, without padding, and escaped in its URL', () => {
+  test('is base32 text without padding, and is escaped in the URL', () => {
     const { secret, url } = describeSecret(SECRET, {
       issuer: 'North: clinic',
       email: 'anna&issuer=Evil/?#@north.test',
@@ -80,7 +88,7 @@ describe('a secret', () => {
 })
 
 describe('a recovery code', () => {
-  test('is twenty-four characters that nobody misreads, in groups, and never the same', () => {
+  test('has 24 unambiguous characters in six groups, and is unique', () => {
     const codes = Array.from({ length: 200 }, newRecoveryCode)
     for (const code of codes)
       expect(code).toMatch(/^([a-hj-km-np-z2-9]{4}-){5}[a-hj-km-np-z2-9]{4}$/)
@@ -88,13 +96,13 @@ describe('a recovery code', () => {
   })
 
   test.each(['abcdefghjkmn', 'ABCD-EFGH-JKMN', ' abcd efgh jkmn ', 'abc-defg-hjkm-n'])(
-    'is the same typed as "%s"',
+    'may be typed as "%s"',
     (typed) => {
       expect(hashRecoveryCode(7, typed)).toEqual(hashRecoveryCode(7, 'abcd-efgh-jkmn'))
     },
   )
 
-  test('hashes differently for each user', () => {
+  test('has a different hash for each user', () => {
     expect(hashRecoveryCode(1, '2abc')).not.toEqual(hashRecoveryCode(2, '2abc'))
     expect(hashRecoveryCode(1, '2abc')).not.toEqual(hashRecoveryCode(12, 'abc'))
   })

@@ -1,24 +1,24 @@
-/** Codes of the second factor: time steps (RFC 6238), and recovery codes for the day the phone is gone. */
+/** Codes of the second factor: time-based codes (RFC 6238), and recovery codes for users who lost their phone. */
 import { createHash, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { typedCode } from '../../../lib/typed-code.ts'
 
-/** Seconds that one code is good for; one step before and after is taken too (RFC 6238 §5.2). */
+/** The length of a time step in seconds. Codes of the previous and the next step are accepted too (RFC 6238 §5.2). */
 const PERIOD = 30
 const WINDOW = 1
 const SECRET_BYTES = 20
 export const RECOVERY_CODES = 10
-/** Without the characters that are read wrong. */
+/** Letters and digits without characters that are easily confused. */
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789'
 const RECOVERY_LENGTH = 24
 
-export function newSecret(): Buffer {
+export function newTotpSecret(): Buffer {
   return Buffer.from(new Secret({ size: SECRET_BYTES }).bytes)
 }
 
-/** The account as authenticator apps show it. One person may have accounts in several tenants. */
+/** The account as displayed in authenticator apps. One person may have accounts in several tenants. */
 export interface TotpAccount {
-  /** The tenant's name. */
+  /** The name of the tenant. */
   issuer: string
   email: string
   subdomain: string
@@ -27,7 +27,7 @@ export interface TotpAccount {
 function totp(secret: Uint8Array, account?: TotpAccount): TOTP {
   return new TOTP({
     ...(account && {
-      // A colon separates the issuer from the label.
+      // Replaces colons, because a colon separates the issuer from the label.
       issuer: account.issuer.replaceAll(':', ' '),
       label: `${account.email} (${account.subdomain})`,
     }),
@@ -38,7 +38,9 @@ function totp(secret: Uint8Array, account?: TotpAccount): TOTP {
   })
 }
 
-/** What an authenticator app needs: the secret as text, and all of it as a URL. */
+/**
+ * Returns the data for an authenticator app: the secret as text, and a URL that contains the secret and the account.
+ */
 export function describeSecret(
   secret: Uint8Array,
   account: TotpAccount,
@@ -47,7 +49,7 @@ export function describeSecret(
   return { secret: generator.secret.base32, url: generator.toString() }
 }
 
-/** The time step that a code belongs to; null when it is wrong. @param now milliseconds */
+/** Returns the time step of a code; null if the code is wrong. @param now milliseconds since the epoch */
 export function stepOf(secret: Uint8Array, code: string, now: number): number | null {
   const plain = typedCode(code)
   if (!/^\d{6}$/.test(plain)) return null
@@ -55,7 +57,10 @@ export function stepOf(secret: Uint8Array, code: string, now: number): number | 
   return delta === null ? null : Math.floor(now / 1000 / PERIOD) + delta
 }
 
-/** A code for paper: `abcd-efgh-jkmn-pqrs-tuvw-xyz2`, some 118 bits (ASVS 6.5.2 asks for 112). */
+/**
+ * Returns a new recovery code, such as `abcd-efgh-jkmn-pqrs-tuvw-xyz2`, with about 118 random bits (ASVS 6.5.2 requires
+ * 112).
+ */
 export function newRecoveryCode(): string {
   const characters = Array.from(
     { length: RECOVERY_LENGTH },
@@ -64,7 +69,10 @@ export function newRecoveryCode(): string {
   return characters.join('').replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Hash of a recovery code, however it is typed. They are random, so a plain hash will do. */
+/**
+ * Returns the hash of a recovery code. Ignores case, spaces and dashes. The codes are random, so a fast hash is secure
+ * enough.
+ */
 export function hashRecoveryCode(userId: number, code: string): Buffer {
   const plain = typedCode(code).toLowerCase()
   return createHash('sha256').update(`${userId}:${plain}`).digest()

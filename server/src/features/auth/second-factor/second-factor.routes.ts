@@ -1,4 +1,4 @@
-/** `/api/auth/totp/*`, and an administrator who takes a factor away. */
+/** The `/api/auth/totp/*` routes, and the route with which an administrator removes a user's second factor. */
 import { admins, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { UserPath } from '../../users/index.ts'
@@ -63,12 +63,12 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
       success: [200, Message],
       refusals: ['wrong_password', 'totp_demanded', 'overloaded'],
       example: {
-        answer: { detail: 'The second factor is no longer asked for; sign in again' },
+        answer: { detail: 'The second factor was disabled. Sign in again.' },
         body: { password: 'a-Fine-Secret-3' },
       },
       handle: async ({ caller, body }) => {
         await secondFactor.disable(caller, body.password)
-        return message('The second factor is no longer asked for; sign in again')
+        return message('The second factor was disabled. Sign in again.')
       },
     }),
     operation({

@@ -1,4 +1,4 @@
-/** The second factor on the wire. */
+/** Request and response schemas for the second factor. */
 import Type, { type Static } from 'typebox'
 import { Nullable } from '../../../lib/shapes.ts'
 import { Password } from '../auth.schema.ts'
@@ -7,7 +7,7 @@ export const TotpSetup = Type.Object(
   {
     secret: Type.String({
       examples: ['JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'],
-      description: 'base32, for typing in by hand',
+      description: 'The secret in base32, to enter by hand.',
     }),
     otpauth_url: Type.String({
       examples: [
@@ -16,7 +16,7 @@ export const TotpSetup = Type.Object(
     }),
     qr_svg: Type.String({
       examples: ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 41 41"/>'],
-      description: 'the URL as a QR code, an SVG image',
+      description: 'The URL as a QR code in an SVG image.',
     }),
   },
   { $id: 'TotpSetup' },
@@ -26,7 +26,8 @@ export type TotpSetup = Static<typeof TotpSetup>
 export const TotpRequest = Type.Object({
   password: Type.Optional(
     Nullable(Password, {
-      description: 'may be left out within 10 minutes of a sign-in that demands the enrolment',
+      description:
+        'The current password. Optional within 10 minutes of a sign-in with `enrolment_required`.',
     }),
   ),
 })
@@ -37,7 +38,7 @@ export const TotpCode = Type.Object({
 
 export const RecoveryCodes = Type.Object({
   recovery_codes: Type.Array(Type.String({ examples: ['4F7K-9QWD-2MXP'] }), {
-    description: 'shown this once; each is good once',
+    description: 'The recovery codes. They are shown only in this response, and each works once.',
   }),
 })
 

@@ -1,4 +1,4 @@
-/** The second factor: enrolling it, asking for it at sign-in, taking it away (RFC 6238, decisions §3). */
+/** Enrols, verifies and removes the second factor (RFC 6238, decisions §3). */
 import { renderSVG } from 'uqr'
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import { InvalidInput, orNotFound, Problem } from '../../../lib/problems.ts'
@@ -17,17 +17,17 @@ import {
   describeSecret,
   hashRecoveryCode,
   newRecoveryCode,
-  newSecret,
+  newTotpSecret,
   RECOVERY_CODES,
   stepOf,
 } from './codes.ts'
-import { secretPlace } from './sealed.ts'
+import { totpSecretPlace } from './sealed.ts'
 import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
 
 const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
-/** For this long after a sign-in that demands the enrolment, it goes on without the password. */
+/** The time after a sign-in during which a user who must enrol a second factor can do so without the password. */
 const FRESH_FOR = 10 * MINUTE
 
 export interface SecondFactorDeps {
@@ -43,22 +43,29 @@ export interface SecondFactorDeps {
 
 export interface SecondFactor {
   /**
-   * Offers a secret to enrol. Asks for the password, as whoever holds the session may have stolen it.
-   * @throws Problem 403 for a wrong password, 409 when one is enrolled
+   * Generates a secret for enrolment. Requires the password, because the session may be stolen.
+   * @throws Problem 403 for a wrong password, 409 if a factor is already enrolled
    */
   setUp(caller: Caller, password: string | undefined): Promise<TotpSetup>
   /**
-   * Enrols the offered secret and ends the user's other sessions. Returns the recovery codes, which
-   * are never shown again.
+   * Completes the enrolment with a code and ends the user's other sessions. Returns the recovery codes, which cannot be
+   * shown again.
+   * @throws Problem 403 for a wrong code
    */
   enable(caller: Caller, code: string): Promise<string[]>
-  /** Ends all sessions too. @throws Problem 403 for a wrong password, 409 when the factor is demanded */
+  /**
+   * Removes the caller's factor and ends all their sessions.
+   * @throws Problem 403 for a wrong password, 409 if the tenant requires a factor
+   */
   disable(caller: Caller, password: string): Promise<void>
-  /** Takes another's factor away, as they have lost it, and ends their sessions. */
+  /** Removes the factor of another user, for example after a lost phone, and ends the user's sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
-  /** Takes a factor away that its user has not set up. Their sessions end otherwise, and they know of none. */
+  /** Removes a factor that a stranger may have enrolled. The caller must end the sessions. Sends no notice. */
   disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }): Promise<unknown>
-  /** Uses up a code or a recovery code of a user who signs in. Returns whether it was good, as each is once. */
+  /**
+   * Verifies a time-based or recovery code at sign-in and uses it up. Returns whether the code was valid. Each code
+   * works once.
+   */
   verifyCode(tx: TenantTx, userId: number, code: string): Promise<boolean>
 }
 
@@ -66,7 +73,10 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   const { db, clock, keyRing } = deps
   const keys = (caller: Caller) => ({ user_id: caller.user_id, tenant_id: caller.tenant_id })
 
-  /** @throws InvalidInput without a password, unless the caller has just given it at sign-in */
+  /**
+   * Verifies the password. Only users who must enrol a factor and have just signed in may omit the password.
+   * @throws InvalidInput if a required password is missing
+   */
   async function prove(caller: Caller, password: string | undefined): Promise<void> {
     if (password !== undefined) return void (await deps.checkPassword(caller, password))
     const isFresh =
@@ -78,8 +88,9 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   }
 
   /**
-   * Holds the caller's account, as a block and a new password do, and looks behind it whether they have ended the
-   * session. First of all locks, as in sign-in. @throws Problem 401
+   * Locks the caller's account, then checks that the session has not ended. A block and a new password take the same
+   * lock, so they cannot end the session in between.
+   * @throws Problem 401 if the session has ended
    */
   async function holdOwn(tx: TenantTx, caller: Caller): Promise<void> {
     await accounts.lockAccount(tx, { id: caller.user_id, tenant_id: caller.tenant_id })
@@ -88,7 +99,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
 
   async function takeCode(tx: TenantTx, userId: number, factor: store.Factor, code: string) {
     const tenantKeys = await keyRing.ofTenant(tx, tx.tenantId as number)
-    const secret = tenantKeys.open(factor.sealed_secret, secretPlace(userId))
+    const secret = tenantKeys.open(factor.sealed_secret, totpSecretPlace(userId))
     const step = stepOf(secret, code, clock.now())
     return step !== null && (await store.takeStep(tx, userId, step))
   }
@@ -103,14 +114,14 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     return append(tx, actor, journalEntry(action, 'user', user))
   }
 
-  /** Takes a user's factor away. Returns what it was; undefined where there was none. */
+  /** Deletes a user's factor. Returns whether it was confirmed or only offered; undefined if the user had none. */
   async function disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }) {
     const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
     if (removed) await record(tx, actor, user, 'auth.totp_disabled')
     return removed
   }
 
-  /** The same, with the end of the sessions that it stood for and a mail. */
+  /** Deletes a user's factor. If it was confirmed, ends the user's sessions and notifies the user. */
   async function remove(
     tx: TenantTx,
     caller: Caller,
@@ -125,9 +136,9 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     async setUp(caller, password) {
       await prove(caller, password)
       return db.inTenant(caller.tenant_id, async (tx) => {
-        const secret = newSecret()
+        const secret = newTotpSecret()
         const tenantKeys = await keyRing.forWriting(tx, caller.tenant_id)
-        const sealed = tenantKeys.seal(secret, secretPlace(caller.user_id))
+        const sealed = tenantKeys.seal(secret, totpSecretPlace(caller.user_id))
         if (!(await store.offerSecret(tx, keys(caller), sealed))) throw new Problem('totp_enabled')
         await record(
           tx,
@@ -156,8 +167,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           if (!(await takeCode(tx, caller.user_id, factor, code))) throw new Problem('wrong_code')
           const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
           const hashes = codes.map((recovery) => hashRecoveryCode(caller.user_id, recovery))
-          await store.confirm(tx, keys(caller), isoAt(clock), hashes)
-          // Whoever signed in by the password alone is out: they have shown no code.
+          await store.confirmSecondFactor(tx, keys(caller), isoAt(clock), hashes)
+          // Ends the user's other sessions, because they were started with the password alone.
           const { user_id: userId, tenant_id: tenantId, session_id: except } = caller
           await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
           const user = { id: userId, tenant_id: tenantId }
@@ -180,10 +191,11 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
 
     removeFor: (caller, userId) =>
       deps.onUser(caller, userId, async (tx, user) => {
-        // One's own is taken away with the password, and only where the tenant lets it.
+        // A user can remove their own factor only with the password, and only if the tenant does not require a factor.
         if (user.id === caller.user_id)
           throw new Problem('own_account', {
-            detail: 'user_id: disable your own second factor with POST /api/auth/totp/disable',
+            detail:
+              'user_id: this is your own account. Disable your own second factor with POST /api/auth/totp/disable.',
           })
         await remove(tx, caller, user)
       }),

@@ -1,4 +1,4 @@
-/** The SQL of the second factor: its secret, its last step, its recovery codes. */
+/** SQL queries for the second factor: the secret, the last used time step and the recovery codes. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { setTotpEnabledAt } from '../../users/index.ts'
@@ -9,7 +9,7 @@ export interface Factor {
   confirmed_at: string | null
 }
 
-/** A user's factor, held until the transaction ends. */
+/** Finds a user's factor and locks the row until the transaction ends. */
 export function lockFactor(tx: TenantTx, userId: number): Promise<Factor | undefined> {
   return tx.db
     .selectFrom('second_factors')
@@ -20,7 +20,7 @@ export function lockFactor(tx: TenantTx, userId: number): Promise<Factor | undef
     .executeTakeFirst()
 }
 
-/** Keeps a secret that is not confirmed yet; a confirmed one stays. Returns whether it was kept. */
+/** Stores an unconfirmed secret, unless the user has a confirmed one. Returns whether the secret was stored. */
 export async function offerSecret(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
@@ -39,7 +39,10 @@ export async function offerSecret(
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/** Takes a code's time step, if none at or after it was taken: of two uses of a code one wins. */
+/**
+ * Records that a time step was used. Returns false if the same or a later step was used before. Of two concurrent uses
+ * of one code, only one succeeds.
+ */
 export async function takeStep(tx: TenantTx, userId: number, step: number): Promise<boolean> {
   const result = await tx.db
     .updateTable('second_factors')
@@ -51,8 +54,8 @@ export async function takeStep(tx: TenantTx, userId: number, step: number): Prom
   return result.numUpdatedRows === 1n
 }
 
-/** Confirms the factor: from now on sign-in asks for it. */
-export async function confirm(
+/** Confirms the factor and stores its recovery codes. From then on, sign-in requires the factor. */
+export async function confirmSecondFactor(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
   now: string,
@@ -77,13 +80,16 @@ export async function confirm(
     .execute()
 }
 
-/** Takes the factor away with its codes. Returns what it was; undefined when there was none. */
+/**
+ * Deletes a user's factor and recovery codes. Returns whether the factor was confirmed or only offered; undefined if
+ * the user had none.
+ */
 export async function remove(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
 ): Promise<'confirmed' | 'offered' | undefined> {
   const { user_id, tenant_id } = user
-  // The user first, as sign-in does: of the two one waits, and neither for the other.
+  // Locks the user's row first, in the same order as sign-in, to prevent a deadlock.
   await setTotpEnabledAt(tx, { id: user_id, tenant_id }, null)
   const removed = await tx.db
     .deleteFrom('second_factors')
@@ -99,7 +105,7 @@ export async function remove(
   return removed && (removed.confirmed_at ? 'confirmed' : 'offered')
 }
 
-/** Uses a recovery code up: of any number at once exactly one gets true. */
+/** Marks a recovery code as used. If several callers use the code at the same time, only one gets true. */
 export async function takeRecoveryCode(
   tx: TenantTx,
   userId: number,
@@ -117,7 +123,7 @@ export async function takeRecoveryCode(
   return result.numUpdatedRows === 1n
 }
 
-/** How many recovery codes the user has left. */
+/** Returns the number of recovery codes that the user has not used. */
 export async function countRecoveryCodes(tx: TenantTx, userId: number): Promise<number> {
   const { count } = await tx.db
     .selectFrom('recovery_codes')
@@ -129,7 +135,7 @@ export async function countRecoveryCodes(tx: TenantTx, userId: number): Promise<
   return count
 }
 
-/** Whether the user's tenant demands a second factor of their role (`settings.require_totp`). */
+/** Returns whether the tenant requires a second factor for the user's role (`settings.require_totp`). */
 export async function isDemanded(tx: TenantTx, userId: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('users')

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
-import type { RestoreColumns } from '../../../platform/restore-columns.ts'
-import type { RestoreRules } from '../../../platform/restore-rule.ts'
+import type { RestoreColumns } from '../../../platform/feature/restore-columns.ts'
+import type { RestoreRules } from '../../../platform/feature/restore-rule.ts'
 
 export interface SecondFactorsTable {
   user_id: number
@@ -23,7 +23,7 @@ export const SECOND_FACTOR_TABLES = {
   recovery_codes: 'merged',
 } as const satisfies RestoreRules
 
-/** Codes that were spent since the backup stay so. */
+/** Recovery codes and time steps that were used after the backup stay used after a restore. */
 export const SECOND_FACTOR_COLUMNS = {
   second_factors: {
     data: ['user_id', 'tenant_id', 'sealed_secret', 'confirmed_at', 'last_step', 'created_at'],

@@ -1,21 +1,21 @@
-/** The SQL of admitting a user: the sign-in is noted, and its session begins, by one statement. */
+/** The SQL statement that records a sign-in and starts the session in one round trip. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
-import { type Sent, statement, type TenantTx } from '../../../platform/db/index.ts'
+import { type SentStatement, statement, type TenantTx } from '../../../platform/db/index.ts'
 import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journal/index.ts'
 import { type SigningIn, signingIn } from '../../users/index.ts'
 import type { NewSession } from './sessions.store.ts'
 
-/** Whom it is about; they have to be as they were found. */
+/** The state of the user when found. The statement starts no session if this state has changed. */
 interface Found {
   password_hash: string
-  /** Of which the session's life is. */
+  /** The user's role, which determines how long the session may last. */
   role: Role
 }
 
 type Admission = Omit<NewSession, 'id'> & Found & SigningIn & EntryRow & { session_id: string }
 
-/** What may have changed since the user was found. */
+/** Fields of the user that may have changed between finding the user and starting the session. */
 export interface Admitted {
   full_name: string
   must_change_password: boolean
@@ -26,7 +26,7 @@ const OF_USER: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
   user_id: sql.ref('signed_in.id'),
 }
 
-/** With fewer there is room for those that begin at the same time elsewhere, and none has to end. */
+/** The number of live sessions below which a user stays under the limit, even with several concurrent sign-ins. */
 const FEW_SESSIONS = sql.lit(25)
 
 const admission = statement<Admission>((value) => {
@@ -53,15 +53,16 @@ const admission = statement<Admission>((value) => {
 })
 
 /**
- * Notes the sign-in of a user without a second factor, starts their session and writes its entry, where the
- * user is as they were found and has few sessions. One statement, so that the commit can go out right behind it.
+ * Records the sign-in of a user without a second factor, starts the session and writes the journal entry. Does nothing
+ * if the user has changed or has many sessions. Uses one statement, so that the commit can be sent without waiting for
+ * a result.
  */
 export function admit(
   tx: TenantTx,
   { id: session_id, ...session }: NewSession,
   { password_hash, role }: Found,
   entry: EntryRow,
-): Sent<Admitted> {
+): SentStatement<Admitted> {
   const { tenant_id, user_id: id } = session
   const found = { id, tenant_id, password_hash, role }
   return tx.sendFor(admission({ ...entry, ...session, ...found, session_id }), JOURNAL_TOPIC)

@@ -1,23 +1,23 @@
-/** The tokens of a session as the API and the console get them. */
+/** Creates the token responses of a session for the API and for the console. */
 import type { Role } from '../../../lib/roles.ts'
 import type { Restriction } from '../../../platform/access/index.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import type { OpaqueToken } from '../tokens/opaque-tokens.ts'
 import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
 
-/** A session whose tokens are to be returned. */
+/** The session for which tokens are issued. */
 export interface IssuedSession {
   sessionId: string
   refresh: OpaqueToken
   user: { id: number; tenant_id: number; role: Role; full_name: string }
   isDemo: boolean
   isConsole: boolean
-  /** Minutes after which an unused session of the console ends. */
+  /** The idle time in minutes after which a console session ends. */
   idleMinutes: number
   restriction: Restriction | null
 }
 
-/** Tokens for a page of the console, and the refresh token for its cookie. */
+/** The token response for the console's page, and the refresh token for the browser's cookie. */
 export interface ForConsole {
   tokens: ConsoleTokens
   refresh: string
@@ -25,11 +25,11 @@ export interface ForConsole {
 
 export interface IssuedTokens {
   tokens(issued: IssuedSession): TokenResponse
-  /** Returns the tokens for the console, and the refresh token for its cookie. */
+  /** Returns the token response for the console, and the refresh token for the browser's cookie. */
   consoleTokens(issued: IssuedSession): ForConsole
 }
 
-/** Returns the functions that make the tokens of sessions. */
+/** Returns functions that create the token responses of sessions. */
 export function issuedTokens(access: AccessTokens): IssuedTokens {
   function accessOf({ sessionId, user, isDemo, isConsole, restriction }: IssuedSession) {
     const { id: userId, tenant_id: tenantId, role, full_name } = user

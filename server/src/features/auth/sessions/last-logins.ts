@@ -1,19 +1,21 @@
 /**
- * When users last signed in, as they see it of themselves. Every sign-in changes it, so it is no part of
- * the state of sessions, of which each change is told to all nodes with its commit: it is read again
- * once it is almost a second old, and at once on the node that the user signs in at.
+ * Caches when users last signed in, for their own profile. This time is not part of the session state, because every
+ * sign-in would then notify all nodes. A cached time expires after almost a second. The node that handles a sign-in
+ * forgets the time immediately.
  */
 import { LRUCache } from 'lru-cache'
-import { flights } from '../../../lib/flights.ts'
+import { flights } from '../../../lib/shared-loads.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findLastLogin } from './sessions.store.ts'
 
 const MAX_HELD = 20_000
-/** As long as a session's state is believed without a sign of life of the database (decision 0004). */
+/**
+ * Equals the time for which a node trusts cached session states after losing contact with the database (decision 0004).
+ */
 const BELIEVED_MS = 900
 
 export interface LastLogins {
-  /** Returns at once when it is held. */
+  /** Returns the time of the last sign-in. Returns a promise only if the time is not cached. */
   of(tenantId: number, userId: number): string | null | Promise<string | null>
   forget(userId: number): void
 }

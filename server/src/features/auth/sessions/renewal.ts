@@ -1,4 +1,7 @@
-/** The tokens of a session: first ones and, by a refresh token, further ones; one that was stolen ends it. */
+/**
+ * Issues the tokens of a session: the first tokens at sign-in, and new tokens for a refresh token. Ends the session if
+ * a refresh token is reused, because it may be stolen.
+ */
 import { LRUCache } from 'lru-cache'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -22,14 +25,18 @@ import { sessionEntry } from './sessions.journal.ts'
 import type { TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
-/** A spent refresh token gets the same successor for this long: two tabs, a lost answer. */
+/**
+ * The time after a rotation in which the old refresh token still returns the same new token. Needed for a second tab or
+ * a lost response.
+ */
 const GRACE_MS = 10 * SECOND
 /**
- * A refresh token of the console is not rotated for this long, and its predecessor gets the same answer. An interrupted
- * browser still sends the old cookie, and tabs that open at once all send the same one.
+ * The minimum time between two rotations of a console refresh token. During this time, the previous token returns the
+ * same response. A browser that missed a response still sends the old cookie, and tabs opened simultaneously all send
+ * the same cookie.
  */
 export const CONSOLE_ROTATION_MS = MINUTE
-/** Of so many sessions at once it is known that they were rotated too often. */
+/** The maximum number of remembered refresh tokens that may not be used yet. */
 const MAX_EARLY = 10_000
 
 export interface RenewalDeps {
@@ -37,32 +44,33 @@ export interface RenewalDeps {
   clock: Clock
   states: SessionStates
   access: AccessTokens
-  /** How often a session is rotated on this node: each time is an entry of the journal, for good. */
+  /** Limits the rotations of one session on this node, because each rotation adds a permanent journal entry. */
   rotations: RateLimiter
 }
 
 export interface Renewal extends IssuedTokens {
   /**
-   * @throws Problem 401; a token spent long ago also ends its session; 429 where the session was rotated
-   *   too often; 503 while the clinic is restored
+   * Returns new tokens for a refresh token. Reuse of a token after the grace period ends the session.
+   * @throws Problem 401 for an invalid or reused token, 429 if the session was rotated too often, 503 during a restore
+   *   of the clinic
    */
   refresh(text: string, origin: Origin): Promise<TokenResponse>
   /**
-   * As `refresh`, for a session of the console: rotates the token only once it is a minute old, and
-   * refuses a session that was idle for longer than its tenant allows.
+   * Refreshes a console session like `refresh`, but rotates the token at most once a minute. Rejects a session that was
+   * idle for longer than its tenant allows.
    */
   refreshConsole(text: string, origin: Origin): Promise<ForConsole>
 }
 
 export function renewing({ db, clock, states, access, rotations }: RenewalDeps): Renewal {
   const issued = issuedTokens(access)
-  /** The hashes of tokens that are good only later, each with when. */
+  /** Refresh tokens that may not be used yet, by hash, with the time from which they may be used. */
   const early = new LRUCache<string, number>({ max: MAX_EARLY })
   const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
 
   /**
-   * Whose session a token is of is known behind the rotation alone: of one too many it is the successor
-   * that has to wait, and is not spent meanwhile.
+   * Counts a rotation of the session. The session of a token is known only after its rotation, so a client above the
+   * limit must wait before using the new token. The new token stays valid.
    */
   async function countRotation(sessionId: string, successor: OpaqueToken): Promise<void> {
     const waitMs = await rotations(sessionId)
@@ -74,7 +82,10 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     if (waitMs > 0) throw tooMany(waitMs)
   }
 
-  /** Returns a session that goes on, with its user as they are now. */
+  /**
+   * Returns the session with its refresh token and the current data of its user.
+   * @throws Problem 401 if the session has ended
+   */
   async function continued(
     sessionId: string,
     refresh: OpaqueToken,
@@ -93,7 +104,11 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     }
   }
 
-  /** Answers a spent token: within the grace with the same successor. A later one was stolen. */
+  /**
+   * Handles a refresh token that was already rotated. Within the grace period, returns the same new token. Afterwards,
+   * treats the token as stolen and ends the session.
+   * @throws Problem 401 after the grace period
+   */
   async function replayed(
     shown: OpaqueToken,
     origin: Origin,
@@ -113,7 +128,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     return continued(repeated.sessionId, repeated.refresh, isConsole)
   }
 
-  /** Either the thief or the owner has the successor by now: both are out. */
+  /** Ends the session of a stolen token, because the thief and the owner cannot be told apart. */
   async function endStolen(
     tx: TenantTx,
     stolen: { tenantId: number; session_id: string; user_id: number },
@@ -131,16 +146,19 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     await append(tx, actor, sessionEntry('auth.refresh_reused', tenantId, sessionId))
   }
 
-  /** Reads a refresh token that may be used now. */
+  /** Parses a refresh token and checks that it may be used now. @throws Problem 401, 429 or 503 */
   async function requireUsable(text: string): Promise<OpaqueToken> {
     const shown = parseToken(text)
     if (!shown) throw new Problem('invalid_refresh_token')
     refuseEarly(shown)
-    await db.requireOpen(shown.tenantId)
+    await db.requireAvailable(shown.tenantId)
     return shown
   }
 
-  /** @param idleSeconds how long a session of the console may be idle; null for others */
+  /**
+   * Replaces a refresh token with a new one.
+   * @param idleSeconds the idle limit of a console session; null for other sessions
+   */
   async function rotate(
     shown: OpaqueToken,
     origin: Origin,
@@ -180,7 +198,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     if (!isFresh) return rotate(shown, origin, idleSeconds)
     const use = { hash: shown.hash, now: isoAt(clock), idle_seconds: idleSeconds, ...origin }
     const isUsed = await db.inTenant(shown.tenantId, (tx) => useConsoleToken(tx, use))
-    // Rotated or ended by a request at the same time.
+    // `isUsed` is false if a concurrent request rotated the token or ended the session.
     return isUsed ? continued(known.session_id, shown, true) : rotate(shown, origin, idleSeconds)
   }
 

@@ -1,11 +1,14 @@
-/** What a session is held to, derived from what is true now: nothing of it is stored, so nothing gets old. */
+/**
+ * Computes the restriction of a session from current data. The restriction is never stored, so it cannot be outdated.
+ */
 import type { Role } from '../../../lib/roles.ts'
 import type { Restriction } from '../../../platform/access/index.ts'
 
 /**
- * The password comes first, as whoever set it for the user knows it: once it is changed, every
- * session ends, and the next one may be held to the second factor.
- * @param demanded the tenant's setting `require_totp`: the roles that must have a second factor
+ * Returns the restriction of a user's session. A required change of password comes before a required second factor,
+ * because another person knows the current password. Changing the password ends every session, so the next session may
+ * require the second factor.
+ * @param demanded the tenant setting `require_totp`: the roles that must have a second factor
  */
 export function restrictionOf(
   user: { role: Role; totp_enabled: boolean; must_change_password: boolean },

@@ -1,4 +1,4 @@
-/** What is held of sessions in memory: kept while nothing changes, dropped by what does, never late. */
+/** Tests that session states are cached until a change of the session, its user or its tenant. */
 import { describe, expect, test } from 'vitest'
 import { hearing } from '../../../../test/support/hearing.ts'
 import type { Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'
@@ -6,6 +6,7 @@ import { sessionStates } from './session-states.ts'
 import type { SessionState } from './sessions.store.ts'
 
 const TENANT = 3
+const MAX_ENTRIES = 2
 const JTI = '6b8d2a1e-0c54-4f0e-9a53-2f7f2f1f0c11'
 
 const stateOf = (full_name: string, fields: object = {}) =>
@@ -14,7 +15,7 @@ const stateOf = (full_name: string, fields: object = {}) =>
     is_demo: false,
   }) as SessionState
 
-/** A database of one answer at a time, which waits until the test lets it go. */
+/** Returns session states with a database whose reads stay pending until the test resolves them. */
 function controlled() {
   const reads: ((state: SessionState | undefined) => void)[] = []
   const db = {
@@ -22,10 +23,10 @@ function controlled() {
       new Promise((resolve) => reads.push(resolve)),
   } as unknown as Scopes
   const heard = hearing()
-  return { states: sessionStates(db, heard.changes), reads, heard, ...heard }
+  return { states: sessionStates(db, heard.changes, MAX_ENTRIES), reads, heard, ...heard }
 }
 
-/** The states with one session held, read once. */
+/** Returns session states after one read, so that one session is cached. */
 async function holding(state = stateOf('Before')) {
   const made = controlled()
   const asked = made.states.get(TENANT, JTI)
@@ -35,13 +36,13 @@ async function holding(state = stateOf('Before')) {
 }
 
 describe('a session that was read', () => {
-  test('is answered at once from then on', async () => {
+  test('is returned from the cache afterwards', async () => {
     const { states, reads } = await holding()
     expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Before' } })
     expect(reads).toHaveLength(1)
   })
 
-  test('is read once for all who ask meanwhile', async () => {
+  test('is read once for concurrent callers', async () => {
     const { states, reads } = controlled()
     const asked = [states.get(TENANT, JTI), states.get(TENANT, JTI), states.get(TENANT, JTI)]
     expect(reads).toHaveLength(1)
@@ -49,7 +50,7 @@ describe('a session that was read', () => {
     expect(new Set(await Promise.all(asked)).size).toBe(1)
   })
 
-  test('is not answered to another tenant', async () => {
+  test('is not returned for another tenant', async () => {
     const { states, reads } = await holding()
     const asked = states.get(TENANT + 1, JTI)
     expect(reads).toHaveLength(2)
@@ -57,7 +58,7 @@ describe('a session that was read', () => {
     expect(await asked).toBeUndefined()
   })
 
-  test('is read again when it had ended: nothing is held of what is not there', async () => {
+  test('is read again if it had ended, because only live sessions are cached', async () => {
     const { states, reads } = controlled()
     const asked = states.get(TENANT, JTI)
     reads[0]?.(undefined)
@@ -66,7 +67,7 @@ describe('a session that was read', () => {
     expect(reads).toHaveLength(2)
   })
 
-  test('is read again when the reading failed', async () => {
+  test('is read again after a failed read', async () => {
     const { changes } = hearing()
     let reads = 0
     const db = {
@@ -75,16 +76,27 @@ describe('a session that was read', () => {
         throw new Error('away')
       },
     } as unknown as Scopes
-    const states = sessionStates(db, changes)
+    const states = sessionStates(db, changes, MAX_ENTRIES)
     await expect(states.get(TENANT, JTI)).rejects.toThrow('away')
     await expect(states.get(TENANT, JTI)).rejects.toThrow('away')
     expect(reads).toBe(2)
   })
 })
 
-describe('a change', () => {
+describe('the limit of cached sessions', () => {
+  test('drops the least recently used session', async () => {
+    const { states, reads } = controlled()
+    const ids = ['first', 'second', 'third']
+    const asked = ids.map((id) => states.get(TENANT, id))
+    for (const read of reads) read(stateOf('Anna'))
+    await Promise.all(asked)
+    expect(ids.map((id) => states.has(TENANT, id))).toEqual([false, true, true])
+  })
+})
+
+describe('a cached session', () => {
   test.each([`session:${JTI}`, 'user:5', `tenant:${TENANT}`, 'department:7'])(
-    'of %s drops it',
+    'is dropped after a notification of %s',
     async (topic) => {
       const { states, reads, changes } = await holding()
       changes.invalidate([topic as Topic])
@@ -105,13 +117,13 @@ describe('a change', () => {
     'due:5',
     'what:5',
     '',
-  ])('of "%s" does not', async (topic) => {
+  ])('stays cached after a notification of "%s"', async (topic) => {
     const { states, changes } = await holding()
     changes.invalidate([topic as Topic])
     expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Before' } })
   })
 
-  test('that may have been missed drops everything', async () => {
+  test('is dropped if a notification may have been missed', async () => {
     const { states, reads, missed } = await holding()
     missed()
     expect(states.get(TENANT, JTI)).toBeInstanceOf(Promise)
@@ -119,12 +131,12 @@ describe('a change', () => {
   })
 })
 
-describe('a reading that a change overtakes', () => {
+describe('a read that overlaps with a change', () => {
   test.each<[string, (made: ReturnType<typeof controlled>) => void]>([
     ['a topic', ({ changes }) => changes.invalidate([`session:${JTI}`])],
     ['a topic of its user', ({ changes }) => changes.invalidate(['user:5'])],
     ['what was missed', ({ missed }) => missed()],
-  ])('(%s) is not kept', async (_, overtake) => {
+  ])('is not cached (%s)', async (_, overtake) => {
     const made = controlled()
     const early = made.states.get(TENANT, JTI)
     overtake(made)
@@ -136,7 +148,7 @@ describe('a reading that a change overtakes', () => {
     expect(await late).toBeUndefined()
   })
 
-  test('is not what those get who ask after the change', async () => {
+  test('is not returned to callers who ask after the change', async () => {
     const { states, reads, changes } = controlled()
     const early = states.get(TENANT, JTI)
     changes.invalidate(['user:5'])
@@ -150,7 +162,7 @@ describe('a reading that a change overtakes', () => {
   })
 })
 
-test('a notification of work leaves a reading alone: it is shared and kept', async () => {
+test('caches a read despite notifications of journal entries and due jobs', async () => {
   const { states, reads, changes } = controlled()
   const asked = [states.get(TENANT, JTI)]
   for (const topic of ['journal', 'due', 'due:5'] as const) {
@@ -163,8 +175,8 @@ test('a notification of work leaves a reading alone: it is shared and kept', asy
   expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Once' } })
 })
 
-describe('while changes may be missed', () => {
-  test('every question is read, and nothing held is believed', async () => {
+describe('while notifications may be missed', () => {
+  test('reads the session for every caller instead of using the cache', async () => {
     const { states, reads, heard } = await holding()
     heard.trusted = false
     const asked = [states.get(TENANT, JTI), states.get(TENANT, JTI)]
@@ -175,7 +187,7 @@ describe('while changes may be missed', () => {
     expect(await asked[1]).toMatchObject({ profile: { full_name: 'After' } })
   })
 
-  test('nothing that is read is held for afterwards', async () => {
+  test('does not cache a session that was read', async () => {
     const { states, reads, heard, missed } = controlled()
     heard.trusted = false
     const asked = states.get(TENANT, JTI)

@@ -1,6 +1,6 @@
 /**
- * The state of live sessions, held in memory (decision 0004): a request of a known session reads no
- * database.
+ * Caches the state of live sessions in memory (decision 0004), so that most requests need no database query for the
+ * session.
  */
 import {
   type Changes,
@@ -11,16 +11,19 @@ import {
 } from '../../../platform/db/index.ts'
 import { findSessionState, type SessionState } from './sessions.store.ts'
 
-const MAX_HELD = 20_000
-
 export type SessionStates = CoherentCache<string, SessionState>
 
+/**
+ * Creates the cache of session states.
+ * @param maxEntries the maximum number of cached sessions on this node
+ */
 export const sessionStates = (
   db: Scopes,
   changes: Pick<Changes, 'subscribe' | 'trusted'>,
+  maxEntries: number,
 ): SessionStates =>
   coherentCache(changes, {
-    maxEntries: MAX_HELD,
+    maxEntries,
     load: (tenantId, id) => db.inTenant(tenantId, (tx) => findSessionState(tx, id), 'read'),
     keyOf: ({ kind, id }) => (kind === 'session' ? id : undefined),
     tenantKinds: ['tenant'],

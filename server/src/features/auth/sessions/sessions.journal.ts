@@ -1,5 +1,5 @@
 import { type Action, journalEntry } from '../../../platform/journal/index.ts'
 
-/** The journal entry of a session; of several at once it has no id. */
+/** Returns the journal entry of an action on a session. The id is null if the action concerns several sessions. */
 export const sessionEntry = (action: Action, tenantId: number, sessionId: string | null) =>
   journalEntry(action, 'session', { id: sessionId, tenant_id: tenantId })

@@ -1,4 +1,4 @@
-/** `/api/auth/*` of sessions, and what the caller sees of themselves. */
+/** The `/api/auth/*` routes for sessions and for the caller's own profile. */
 import Type from 'typebox'
 import { anyone, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
@@ -22,7 +22,7 @@ export function sessionOperations(sessions: Sessions): AnyOperation[] {
       id: 'refreshTokens',
       summary: 'Refresh the tokens',
       description:
-        'Exchanges a refresh token for new tokens of the same session. Each refresh token works once: using a spent one ends the session, because it may have been stolen.',
+        'Exchanges a refresh token for new tokens of the same session. Each refresh token works once: sending a used one ends the session, because it may have been stolen.',
       records: ['auth.token_refreshed', 'auth.refresh_reused'],
       tag,
       access: anyone,

@@ -1,4 +1,4 @@
-/** Sessions and the tokens of one on the wire. */
+/** Request and response schemas for sessions and tokens. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
@@ -29,10 +29,10 @@ export const TokenResponse = Type.Object(
     full_name: Type.String({ examples: ['Nora Nurse'] }),
     demo_mode: Type.Boolean(),
     enrolment_required: Type.Boolean({
-      description: 'true when the session can do nothing but set up a second factor',
+      description: 'True if the session can only set up a second factor.',
     }),
     password_change_required: Type.Boolean({
-      description: 'true when the session can do nothing but change the own password',
+      description: 'True if the session can only change the password of the user.',
     }),
   },
   { $id: 'TokenResponse' },
@@ -41,20 +41,20 @@ export type TokenResponse = Static<typeof TokenResponse>
 
 const { refresh_token: _kept, ...shown } = TokenResponse.properties
 
-/** The idle limit of the console, in minutes. */
+/** The idle limit of a console session in minutes. */
 const IdleMinutes = Type.Integer({
-  description: 'Minutes after which the console signs out a user who does nothing.',
+  description: 'Minutes of inactivity after which the console signs the user out.',
   examples: [15],
 })
 
-/** The tokens of a session for the console. The refresh token stays in a cookie that no script can read. */
+/** The token response for the console. The refresh token is stored in a cookie that scripts cannot read. */
 export const ConsoleTokens = Type.Object(
   { ...shown, idle_minutes: IdleMinutes },
   { $id: 'ConsoleTokens' },
 )
 export type ConsoleTokens = Static<typeof ConsoleTokens>
 
-/** The profile of the caller. */
+/** The caller's own profile. */
 export const OwnProfile = Type.Object(
   { ...Profile.properties, idle_minutes: IdleMinutes },
   { $id: 'OwnProfile' },
@@ -87,6 +87,12 @@ export const UserSessionPath = Type.Object({
 })
 
 export const EndedSessions = Type.Object(
-  { ended: Type.Integer({ minimum: 0, description: 'Sessions that were ended.', examples: [2] }) },
+  {
+    ended: Type.Integer({
+      minimum: 0,
+      description: 'The number of sessions that were ended.',
+      examples: [2],
+    }),
+  },
   { $id: 'EndedSessions' },
 )

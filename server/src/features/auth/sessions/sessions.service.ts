@@ -1,4 +1,4 @@
-/** Sessions: one a sign-in, continued by refresh, ended at once on every node. */
+/** Starts sessions at sign-in, refreshes their tokens, and ends sessions immediately on all nodes. */
 import { randomUUID } from 'node:crypto'
 import { DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
@@ -20,19 +20,19 @@ import * as store from './sessions.store.ts'
 import { type SignOut, signingOut } from './sign-out.ts'
 import { sessionEnded } from './signed-in.ts'
 
-/** How long a session lives: while it is not used, and in all. Who operates the platform signs in daily. */
+/** The idle limit and the maximum lifetime of an API session. Superadmins must sign in daily. */
 const LIFE = { idle: 14 * DAY, longest: 90 * DAY }
 const OPERATORS_LIFE = { idle: 8 * HOUR, longest: 24 * HOUR }
-/** A session of the console lasts for a working day; its idle limit is a setting of the tenant. */
+/** The maximum lifetime of a console session, one working day. Its idle limit is a tenant setting. */
 const LONGEST_CONSOLE = 12 * HOUR
-/** With one more the oldest ends. */
+/** The maximum number of live sessions of a user. A further sign-in ends the oldest session. */
 const MAX_SESSIONS = 50
 
 export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
 }
 
-/** Whose session is to begin. */
+/** The account for which a session starts. */
 type Entering = IssuedSession['user'] & {
   email: string
   is_demo: boolean
@@ -41,28 +41,31 @@ type Entering = IssuedSession['user'] & {
 }
 
 export interface Sessions extends Renewal, SignOut {
-  /** Starts a session of the account within the transaction that admits it. */
+  /** Starts a session for the account, within the transaction that verified the user. */
   start(
     tx: TenantTx,
     account: Entering & { restriction: Restriction | null },
     origin: Origin,
   ): Promise<IssuedSession>
   /**
-   * Notes the sign-in and starts a session of a user without a second factor, by one round trip. Undefined,
-   * and nothing has happened, where the user is not as they were found, or has sessions of which one may have to end.
+   * Records the sign-in and starts a session for a user without a second factor, in one round trip. Returns undefined
+   * and changes nothing if the user has changed, or if the user has so many sessions that the oldest may have to end.
    */
   admit(
     account: Entering & { password_hash: string; demanded: unknown },
     origin: Origin,
   ): Promise<IssuedSession | undefined>
-  /** The identity behind an access token. @throws Problem 401 */
+  /**
+   * Returns the identity of the caller with this access token.
+   * @throws Problem 401 if the token is invalid or the session has ended
+   */
   authenticate(token: string): Promise<Identity> | Identity
-  /** What the caller sees of themselves. @throws Problem 401 when the session has just ended */
+  /** Returns the caller's own profile. @throws Problem 401 if the session has ended during the request */
   profile(caller: Caller): Promise<OwnProfile> | OwnProfile
-  /** Whether the caller signed in within the last `ms`. */
+  /** Returns whether the caller's session started within the last `ms` milliseconds. */
   isStartedWithin(caller: Caller, ms: number): Promise<boolean>
   list(caller: Caller): Promise<Session[]>
-  /** Ends sessions for a reason outside: a block, a new role, a second factor, a tenant gone. */
+  /** Ends all sessions of a user or tenant after an event such as a block, a changed role or a deleted tenant. */
   end(tx: TenantTx, which: Omit<store.Which, 'sessionId'>, reason: string): Promise<void>
 }
 
@@ -78,7 +81,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       : { ...profile, last_login_at: last }
   }
 
-  /** A session that is to begin, with its first refresh token and its entry. */
+  /** Returns the data of a new session: its row, its first refresh token and its journal entry. Stores nothing. */
   function begin(account: Entering, origin: Origin) {
     const id = randomUUID()
     const refresh = newToken(account.tenant_id)
@@ -142,7 +145,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       const claims = access.verify(token)
       const check = (known: AccessClaims) => {
         const state = states.get(known.tenantId, known.jti)
-        // A promise is asked for once and always waited for: when it fails, its request does.
+        // The promise is awaited exactly once, so a failed read fails only this request.
         return state instanceof Promise
           ? state.then((found) => identityOf(known, found, clock.now()))
           : identityOf(known, state, clock.now())
@@ -185,7 +188,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
   }
 }
 
-/** Returns a session as the caller sees it. */
+/** Returns the response data of a session. Marks the session with which the caller sent the request. */
 export const sessionFor = (
   caller: Caller,
   { id, created_at, ...shown }: store.ListedSession,
@@ -196,7 +199,7 @@ export const sessionFor = (
   current: id === caller.session_id,
 })
 
-/** The facts of an account that the tokens of its session carry. */
+/** Returns the data of an account that the token response of its session contains. */
 const issuedOf = (account: Entering) => ({
   user: account,
   isDemo: account.is_demo,

@@ -1,4 +1,4 @@
-/** The sessions' SQL: their state, their life and their refresh tokens. */
+/** SQL queries for sessions and their refresh tokens. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Caller, Restriction } from '../../../platform/access/index.ts'
 import { type Scopes, statement, type TenantTx } from '../../../platform/db/index.ts'
@@ -9,16 +9,16 @@ import { restrictionOf } from './restriction.ts'
 import type { OwnProfile } from './sessions.schema.ts'
 import './sessions.table.ts'
 
-/** What is known of a live session: whose it is, whether that user's tenant is a demo, and what comes first. */
+/** The state of a live session: the user's profile, the restriction, and whether the tenant is a demo. */
 export interface SessionState {
   profile: Omit<OwnProfile, 'last_login_at'>
   is_demo: boolean
   restriction: Restriction | null
-  /** Milliseconds since the epoch after which it is over, however it was used. */
+  /** When the session reaches its maximum lifetime, in milliseconds since the epoch. */
   ends_at: number
 }
 
-/** The session where it lives, as does what it is of. */
+/** Selects the session, provided that it has not ended and that its user and tenant are active. */
 const living = (tx: TenantTx, id: string) =>
   tx.db
     .selectFrom('sessions')
@@ -30,7 +30,7 @@ const living = (tx: TenantTx, id: string) =>
     .where('tenants.is_active', '=', true)
     .where('tenants.deleted_at', 'is', null)
 
-/** The state of a session; undefined when it has ended, or its user or tenant may not go on. */
+/** Finds the state of a session. Returns undefined if the session has ended, or if its user or tenant is inactive. */
 export async function findSessionState(
   tx: TenantTx,
   id: string,
@@ -66,7 +66,10 @@ export async function findSessionState(
   return { profile, is_demo, restriction: restrictionOf(profile, demanded), ends_at }
 }
 
-/** Whether the caller's session lives and they have the role that they called with. The question is sent at once. */
+/**
+ * Returns whether the caller's session is live and the caller's role unchanged. Sends the query without waiting for
+ * earlier queries of the transaction.
+ */
 export async function isSignedIn(tx: TenantTx, caller: Caller): Promise<boolean> {
   const session = living(tx, caller.session_id)
     .select('sessions.id')
@@ -76,7 +79,7 @@ export async function isSignedIn(tx: TenantTx, caller: Caller): Promise<boolean>
   return (await tx.sendFor(session.compile()).rows).length > 0
 }
 
-/** When the user last signed in; null when they never have, or are gone. */
+/** Returns when the user last signed in; null if the user never did or no longer exists. */
 export async function findLastLogin(tx: TenantTx, userId: number): Promise<string | null> {
   const row = await tx.db
     .selectFrom('users')
@@ -91,20 +94,20 @@ export interface NewSession {
   id: string
   tenant_id: number
   user_id: number
-  /** The network that the user signs in from, and is known by from now on. */
+  /** The network of the sign-in. The user's next sign-in from this network counts as known. */
   signed_in_from: string
   ip: string
   user_agent: string | null
   now: string
   is_console: boolean
-  /** How long it lives while it is not used. */
+  /** The idle limit of the session in seconds. */
   idle_seconds: number
   expires_at: string
   absolute_expires_at: string
   token_hash: Buffer
 }
 
-/** Starts a session with its first refresh token; it is there once the transaction has committed. */
+/** Inserts a session and its first refresh token. */
 export function insertSession(tx: TenantTx, session: NewSession): void {
   const { token_hash, now, ...row } = session
   const started = tx.db
@@ -125,30 +128,30 @@ export function insertSession(tx: TenantTx, session: NewSession): void {
   tx.send(started.compile())
 }
 
-export interface Rotation {
+export interface TokenRotation {
   hash: Buffer
   salt: Buffer
   successorHash: Buffer
   now: string
   is_console: boolean
-  /** How long the session lives from now on while it is not used; null for as long as before. */
+  /** The new idle limit of the session in seconds; null to keep the current limit. */
   idle_seconds: number | null
 }
 
-/** The session and user whose token was rotated. */
+/** The session and the user whose refresh token was rotated. */
 export interface Rotated {
   session_id: string
   user_id: number
 }
 
-/** What the entry of a rotation takes from the session. */
+/** The columns of a rotation's journal entry whose values are copied from the session's row. */
 const OF_SESSION: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
   tenant_id: sql.ref('used.tenant_id'),
   user_id: sql.ref('used.user_id'),
   resource_id: sql`used.id::text`,
 }
 
-const rotation = statement<Rotation & EntryRow>((value) => {
+const rotation = statement<TokenRotation & EntryRow>((value) => {
   const entry = insertion((column) => OF_SESSION[column] ?? value(column), sql`from used`)
   const now = value('now')
   const idle = sql`coalesce(${value('idle_seconds')}, s.idle_seconds)`
@@ -176,13 +179,13 @@ const rotation = statement<Rotation & EntryRow>((value) => {
 })
 
 /**
- * Spends a refresh token, puts its successor in place and writes the entry, by one conditional update:
- * of any number at once exactly one gets the session back, the others get nothing and change nothing.
+ * Marks a refresh token as used, stores its successor and writes the journal entry, all in one statement. Of several
+ * concurrent calls with one token, only one succeeds. The others return undefined and change nothing.
  */
 export async function rotateRefreshToken(
   db: Scopes,
   tenantId: number,
-  next: Rotation,
+  next: TokenRotation,
   entry: EntryRow,
 ): Promise<Rotated | undefined> {
   const query = rotation({ ...entry, ...next, tenant_id: tenantId })
@@ -190,7 +193,7 @@ export async function rotateRefreshToken(
   return rotated
 }
 
-/** A refresh token with what its replay is judged by. */
+/** Finds a refresh token, with the data needed to handle its reuse. */
 export async function findRefreshToken(tx: TenantTx, hash: Buffer) {
   return tx.db
     .selectFrom('refresh_tokens')
@@ -210,7 +213,7 @@ export async function findRefreshToken(tx: TenantTx, hash: Buffer) {
     .executeTakeFirst()
 }
 
-/** Live sessions: of a tenant, of a user, one alone, or all but one. */
+/** Selects live sessions: all of a tenant, all of a user, a single session, or all except one. */
 export interface Which {
   tenantId: number
   userId?: number
@@ -218,7 +221,7 @@ export interface Which {
   except?: string
 }
 
-/** Ends sessions. Returns how many of those that this ended had not expired. */
+/** Ends the selected sessions. Returns how many of them had not expired. */
 export async function endSessions(
   tx: TenantTx,
   which: Which,
@@ -237,9 +240,18 @@ export async function endSessions(
   return ended.filter(({ expires_at }) => expires_at > now).length
 }
 
+/** Ends the sessions of all users. The caller must make every node drop its cached sessions. */
+export async function endEverySession(tx: TenantTx, now: string, reason: string): Promise<void> {
+  await tx.db
+    .updateTable('sessions')
+    .set({ ended_at: now, end_reason: reason })
+    .where('ended_at', 'is', null)
+    .execute()
+}
+
 /**
- * Ends a user's live sessions but for the latest `kept`, not counting `except`. Returns their ids. The
- * sign-in that asks for it holds the user's row, so two at once count one after the other.
+ * Ends a user's live sessions, except `except` and the latest `kept` of the others. Returns the ids of the ended
+ * sessions. The calling sign-in has locked the user's row, so concurrent sign-ins run one after the other.
  */
 export async function endOldest(
   tx: TenantTx,
@@ -269,7 +281,7 @@ export async function endOldest(
   return rows.map((row) => row.id)
 }
 
-/** Whether the session was started after `since`. */
+/** Returns whether the session was started after `since` (ISO 8601). */
 export async function isStartedAfter(tx: TenantTx, id: string, since: string): Promise<boolean> {
   const row = await tx.db
     .selectFrom('sessions')
@@ -281,7 +293,7 @@ export async function isStartedAfter(tx: TenantTx, id: string, since: string): P
   return row !== undefined
 }
 
-/** A session with where it was last used from. */
+/** A session with the IP address and browser of its last use. */
 export interface ListedSession {
   id: string
   created_at: string
@@ -290,7 +302,7 @@ export interface ListedSession {
   user_agent: string | null
 }
 
-/** A user's live sessions, latest first. */
+/** Lists a user's live sessions, latest first. */
 export function listSessions(
   tx: TenantTx,
   { tenantId, userId }: { tenantId: number; userId: number },

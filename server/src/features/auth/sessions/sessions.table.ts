@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { RestoreRules } from '../../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../../platform/feature/restore-rule.ts'
 
 export interface SessionsTable {
   id: string
@@ -29,7 +29,7 @@ export interface RefreshTokensTable {
 }
 
 export const SESSION_TABLES = {
-  // By those that are over a user is known where they signed in from.
+  // A restore ends the current sessions but keeps their rows, which show from which networks a user is known.
   sessions: 'closed',
   refresh_tokens: 'ended',
 } as const satisfies RestoreRules

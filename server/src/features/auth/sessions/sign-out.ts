@@ -1,4 +1,4 @@
-/** Ending sessions: by their user, or for a reason outside. */
+/** Ends sessions at the request of their own user. */
 import type { Clock } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Origin } from '../../../platform/access/index.ts'
@@ -11,15 +11,15 @@ import type { LogoutRequest } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
 export interface SignOut {
-  /** Ends one of the caller's sessions. @throws Problem 404 */
+  /** Ends one of the caller's own sessions. @throws Problem 404 if the caller has no such session */
   revoke(caller: Caller, sessionId: string): Promise<void>
   logout(caller: Caller, request: LogoutRequest): Promise<void>
-  /** Ends the session of the console that a refresh token belongs to, if it is still live. */
+  /** Ends the console session that a refresh token belongs to. Does nothing if the session has already ended. */
   signOutConsole(refreshToken: string, origin: Origin): Promise<void>
 }
 
 export function signingOut(db: Scopes, clock: Clock): SignOut {
-  /** Ends the caller's own sessions and journals them; returns whether there were any. */
+  /** Ends the caller's own sessions and writes a journal entry. Returns whether any session was live. */
   async function endOwn(
     tx: TenantTx,
     which: UserSessionsKey,
@@ -54,7 +54,7 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
         (await db.inTenant(caller.tenant_id, (tx) =>
           endOwn(tx, which, actorOf(caller), 'auth.session_revoked'),
         ))
-      if (!ended) throw new Problem('not_found', { detail: 'You have no such session' })
+      if (!ended) throw new Problem('not_found', { detail: 'You do not have this session' })
     },
 
     logout: (caller, { refresh_token, all_devices }) =>
@@ -62,10 +62,10 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
         const own = { tenantId: caller.tenant_id, userId: caller.user_id }
         const actor = actorOf(caller)
         if (all_devices) return void (await endOwn(tx, own, actor, 'auth.logout'))
-        // A client that keeps tokens of two sign-ins may hand in the other one's refresh token.
+        // A client that signed in twice may send the refresh token of its other session. That session ends as well.
         const other = refresh_token ? await sessionOf(tx, caller, refresh_token) : undefined
         const ending = new Set([caller.session_id, other ?? caller.session_id])
-        // Always in the order of the ids: of two that sign out of the same sessions one waits.
+        // Ends the sessions in the order of their ids, to prevent a deadlock between two concurrent sign-outs.
         for (const sessionId of [...ending].sort())
           await endOwn(tx, { ...own, sessionId }, actor, 'auth.logout')
       }),
@@ -73,7 +73,7 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
     async signOutConsole(refreshToken, origin) {
       const shown = parseToken(refreshToken)
       if (!shown) return
-      await db.requireOpen(shown.tenantId)
+      await db.requireAvailable(shown.tenantId)
       await db.inTenant(shown.tenantId, async (tx) => {
         const known = await store.findRefreshToken(tx, shown.hash)
         if (!known?.is_console) return

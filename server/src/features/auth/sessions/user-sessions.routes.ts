@@ -1,4 +1,4 @@
-/** `/api/admin/users/{user_id}/sessions*`: the sessions of a user, for an administrator. */
+/** The `/api/admin/users/{user_id}/sessions*` routes, with which an administrator lists and ends a user's sessions. */
 import Type from 'typebox'
 import { admins } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
@@ -6,7 +6,7 @@ import { UserPath } from '../../users/index.ts'
 import { EndedSessions, Session, UserSessionPath } from './sessions.schema.ts'
 import type { UserSessions } from './user-sessions.service.ts'
 
-/** For admins only: an auditor needs no devices and addresses of staff beyond what the audit log shows. */
+/** Only administrators may list sessions. Auditors see the devices and IP addresses of staff in the audit log. */
 const common = { tag: 'Users', access: admins } as const
 
 export function userSessionOperations(sessions: UserSessions): AnyOperation[] {

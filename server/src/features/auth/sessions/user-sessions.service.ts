@@ -1,4 +1,4 @@
-/** The sessions of a user for an administrator, who can see them and end them. */
+/** Lets administrators list and end the sessions of a user. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
@@ -16,18 +16,21 @@ export interface UserSessionsDeps {
   onUser: OnUser
 }
 
-/** Each throws 404 for a user whom the caller cannot see, and 403 for an admin who acts on a superadmin. */
+/**
+ * Lists and ends the sessions of a user. All functions throw Problem 404 for a user whom the caller cannot see, and 403
+ * for an admin who acts on a superadmin.
+ */
 export interface UserSessions {
   /** Lists the live sessions of a user, latest first. */
   list(caller: Admin, userId: number): Promise<Session[]>
-  /** Ends one session. @throws Problem 404 if the user has no such session */
+  /** Ends one session of a user. @throws Problem 404 if the user has no such session */
   end(caller: Admin, userId: number, sessionId: string): Promise<void>
-  /** Ends every session of a user. Returns how many. */
+  /** Ends all sessions of a user. Returns the number of sessions that had not expired. */
   endAll(caller: Admin, userId: number): Promise<number>
 }
 
 export function userSessionsService({ clock, readUser, onUser }: UserSessionsDeps): UserSessions {
-  /** Ends sessions of the user and journals them. Returns how many. */
+  /** Ends sessions of the user and writes a journal entry. Returns the number of sessions that had not expired. */
   async function end(
     tx: TenantTx,
     caller: Admin,
@@ -55,7 +58,8 @@ export function userSessionsService({ clock, readUser, onUser }: UserSessionsDep
     end: (caller, userId, sessionId) =>
       onUser(caller, userId, async (tx, user) => {
         const ended = isSessionId(sessionId) && (await end(tx, caller, user, { sessionId }))
-        if (!ended) throw new Problem('not_found', { detail: 'The user has no such session' })
+        if (!ended)
+          throw new Problem('not_found', { detail: 'The user does not have this session' })
       }),
 
     endAll: (caller, userId) => onUser(caller, userId, (tx, user) => end(tx, caller, user)),

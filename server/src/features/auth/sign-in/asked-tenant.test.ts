@@ -1,4 +1,4 @@
-/** Which tenant a host name stands for. */
+/** Tests which tenant's subdomain a host name contains. */
 import { expect, test } from 'vitest'
 import { subdomainOf } from './asked-tenant.ts'
 
@@ -18,6 +18,6 @@ test.each([
   ['127.0.0.1', undefined],
   ['[::1]:8080', undefined],
   ['', undefined],
-])('the host "%s" stands for %s', (host, subdomain) => {
+])('maps the host "%s" to %s', (host, subdomain) => {
   expect(subdomainOf(host, 'clinic.example')).toBe(subdomain)
 })

@@ -1,15 +1,19 @@
-/** Which tenant somebody who is not signed in is asking for. */
+/** Determines the tenant that an anonymous request refers to. */
 import { type AskedTenant, RESERVED_SUBDOMAINS } from '../../tenants/index.ts'
 
-/** Undefined where nothing names one: then it is the accounts of the address that do. */
+/**
+ * Returns the requested tenant. Returns undefined if the request names none, so that sign-in tries the accounts of all
+ * tenants.
+ */
 export type AskTenant = (
   subdomain: string | null | undefined,
   host: string,
 ) => AskedTenant | undefined
 
 /**
- * @param publicHost the host of the public address: what stands before it in `Host` is a subdomain
- * @param singleTenant whether there is only one tenant besides the platform's
+ * Returns a function that determines the requested tenant.
+ * @param publicHost the host of the public URL; a label in front of this host in the `Host` header is a subdomain
+ * @param singleTenant true if there is only one tenant besides the platform tenant
  */
 export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenant {
   return (named, host) => {
@@ -20,8 +24,8 @@ export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenan
 }
 
 /**
- * `demo` of `demo.clinic.example` when the service is at `clinic.example`; undefined otherwise, and for names that no
- * tenant can have: the service's own, such as `www`.
+ * Returns the subdomain in a host name: `demo` for `demo.clinic.example` if the service is at `clinic.example`. Returns
+ * undefined for other hosts and for reserved names such as `www`, which no tenant can use.
  */
 export function subdomainOf(host: string, publicHost: string): string | undefined {
   const name = host.replace(/:\d+$/, '').toLowerCase()

@@ -1,22 +1,21 @@
 /**
- * What a wrong password counts against, and whose waits hold whom.
+ * Counts wrong passwords and decides which callers have to wait because of them.
  *
- * What a caller sees (401, or 429 with a wait) follows from what they asked for alone: from the counts
- * of the address that was typed and of their network. An account that is known at their network goes by
- * a count of its own, which they do not see: while they have to wait, its right password lets them in,
- * and a wrong one gets the answer that everybody gets. So neither strangers elsewhere nor guests behind
- * the same address keep an owner out, and nobody learns whether there is an account: ADR 0010 names what
- * remains, at a line that takes nobody any more.
+ * The response to a wrong password (401, or 429 with a wait) depends only on the counters of the typed address and of
+ * the caller's network. An account that is known at this network also has a counter of its own, which the caller cannot
+ * observe. While other callers have to wait, the right password of a known account still succeeds. A wrong password
+ * gets the same response as for everybody else. So neither a stranger nor a guest behind the same IP address can lock
+ * out an owner, and nobody learns whether an account exists. ADR 0010 describes what a full queue can still reveal.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
+import { keyedQueue } from '../../../lib/keyed-queue.ts'
 import { siteOf } from '../../../lib/network.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
-  type Count,
-  openTurns,
+  type GuessCount,
+  type GuessCounts,
+  keyPrefixOf,
   type RateLimiter,
-  type Standing,
-  startOf,
   type Throttle,
   type ThrottleRule,
 } from '../../../platform/throttle/index.ts'
@@ -24,8 +23,8 @@ import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 
 /**
- * Five wrong guesses are free, then each doubles the wait, a quarter of an hour at the most. Counted for
- * the address in all tenants together: naming another tenant, or none, buys no further guesses.
+ * Allows five wrong guesses per address. Each further guess doubles the wait, up to 15 minutes. Counts an address
+ * across all tenants, so that an attacker gains no extra guesses by changing the tenant.
  */
 const BY_EMAIL: ThrottleRule = {
   name: 'sign-in',
@@ -34,77 +33,85 @@ const BY_EMAIL: ThrottleRule = {
   longest: 900,
   oneByOne: true,
 }
-/** A whole clinic may be behind one address: it is free for longer, and never waits for long. */
+/** Allows more wrong guesses per network and a shorter wait, because a whole clinic may share one network. */
 const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
-/** The networks that one customer may have (an IPv6 /48): a hospital, or an attacker who picks another /64 each time. */
+/**
+ * Counts all networks of one customer together (an IPv6 /48), because an attacker can change the /64 with each guess.
+ */
 const BY_SITE: ThrottleRule = { name: 'sign-in from site', free: 40, first: 2, longest: 60 }
-/** An account at a network that it is known at. */
+/** Counts wrong guesses for an account at a network where the account is known. */
 const BY_KNOWN_PAIR: ThrottleRule = { name: 'sign-in known', free: 5, first: 5, longest: 900 }
-/** The same count, for guesses that are let be although everybody else has to wait. */
+/** Counts the guesses that a known account is allowed while all other callers have to wait. */
 const WHILE_OTHERS_WAIT: ThrottleRule = { ...BY_KNOWN_PAIR, free: 3 }
-/** A network is known for so long after the last use of a session that the user has begun from there. */
+/** How long a network stays known after the last use of a session that the user started there. */
 const KNOWN_FOR = 30 * DAY
-/** Sign-ins of one network that are under way on a node; the others wait for their turn. */
+/** The maximum number of concurrent sign-ins from one network on a node. Further sign-ins wait in a queue. */
 const AT_ONCE = 8
 
-/** What somebody signs in with, in the one spelling that counts. */
-export interface Asked {
+/** A sign-in request without the password and the code. The e-mail address is folded. */
+export interface SignInRequest {
   email: string
   network: string
   tenant: AskedTenant | undefined
 }
 
-/** An account whose password is checked in one of the places; none where it is held, or there is none. */
-export type Place = (Omit<accounts.Candidate, 'own'> & { own: Standing }) | undefined
+/**
+ * An account whose password is checked. Undefined if there is no account or if it has to wait; the check then takes the
+ * same time.
+ */
+export type SignInPlace = (Omit<accounts.Candidate, 'own'> & { own: GuessCounts }) | undefined
 
 export interface Guess {
-  /** Always as many for what was asked, so that all take the same time. */
-  places: readonly Place[]
-  /** Milliseconds that a wrong guess is told to wait. */
+  /** The accounts to check. Their number depends only on the request, so that every response takes the same time. */
+  places: readonly SignInPlace[]
+  /** The wait in milliseconds that the response to a wrong guess contains. */
   wait: number
-  /** Whose turns at hashing it takes. */
+  /** The party that this guess counts for in the hashing queue, where the parties take turns. */
   party: string
 }
 
-/** A place in a full line, at whose turn nobody's password is checked. */
+/**
+ * A placeholder in a full queue that hides that a known account's guess bypasses the queue. Checks no real password.
+ */
 interface Decoy {
-  /** Why it was turned away, where it was; once its turn has come. */
+  /** Resolves when the decoy's turn ends: to the queue's error if the queue rejected the decoy, else to undefined. */
   turnedAway: Promise<unknown>
-  /** Has nothing done at its turn. */
+  /** Makes the decoy skip its password check. */
   leave(): void
 }
 
 export interface Guesses {
   /**
-   * Makes a guess in its turn; `work` throws when it is wrong, after it has counted it.
-   * @param check checks the password in the places of a guess, and takes as long where nobody is in them
+   * Runs `work` with a guess when it is the request's turn. For a wrong password, `work` must count the guess and
+   * throw.
+   * @param check checks the password for a guess, and takes the same time for a guess without accounts
    */
   make<T>(
-    asked: Asked,
+    asked: SignInRequest,
     work: (guess: Guess) => Promise<T>,
     check: (guess: Guess) => Promise<unknown>,
   ): Promise<T>
   /** Counts a wrong guess within the transaction. */
-  fail(tx: TenantTx, asked: Asked, guess: Guess): Promise<void>
-  /** Forgets the failures of the account that was let in. */
-  clear(asked: Asked, place: NonNullable<Place>): Promise<void>
+  fail(tx: TenantTx, asked: SignInRequest, guess: Guess): Promise<void>
+  /** Clears the failure counter of the account that has signed in. */
+  clear(asked: SignInRequest, place: NonNullable<SignInPlace>): Promise<void>
 }
 
-const pairOf = ({ network, email }: Asked) => `${network}/${email}`
+const pairOf = ({ network, email }: SignInRequest) => `${network}/${email}`
 
-/** @param limit how often one network, and one address of a person from there, may try */
+/** Creates the guess counters. @param limit limits the attempts of one network, and of one address from that network */
 export function openGuesses(
   db: Scopes,
   clock: Clock,
   throttle: Throttle,
   limit: RateLimiter,
 ): Guesses {
-  const oneByOne = openTurns(1)
-  const fewAtOnce = openTurns(AT_ONCE)
-  /** Of one pair, as its guesses have: else it would show that these do not wait for each other. */
-  const decoys = openTurns(1)
+  const oneByOne = keyedQueue<string>({ perKey: 1 })
+  const ofNetwork = keyedQueue<string>({ perKey: AT_ONCE })
+  /** Runs the decoys of one address and network one by one, like real guesses. Otherwise their timing would differ. */
+  const decoys = keyedQueue<string>({ perKey: 1 })
 
-  function sharedCounts({ email, network }: Asked): Count[] {
+  function sharedCounts({ email, network }: SignInRequest): GuessCount[] {
     const site = siteOf(network)
     return [
       { rule: BY_EMAIL, of: email },
@@ -112,37 +119,37 @@ export function openGuesses(
       ...(site === network ? [] : [{ rule: BY_SITE, of: site }]),
     ]
   }
-  const placesOf = ({ tenant }: Asked) => (tenant ? 1 : accounts.MAX_CANDIDATES)
+  const placesOf = ({ tenant }: SignInRequest) => (tenant ? 1 : accounts.MAX_CANDIDATES)
 
-  /** The count of a place; where no known account is, one that holds nobody, so that counting it costs the same. */
+  /** Returns the counter of one account at the network, or a dummy of the same cost if no account is known there. */
   function ownCount(
-    asked: Asked,
+    asked: SignInRequest,
     candidate: Pick<accounts.Candidate, 'id' | 'is_known'> | undefined,
     index: number,
     rule = BY_KNOWN_PAIR,
-  ): Count {
+  ): GuessCount {
     const whose = candidate?.is_known ? candidate.id : `nobody/${index}/${asked.email}`
     return { rule, of: `${asked.network}/${whose}` }
   }
 
-  /** The accounts that are meant; the question is sent at once. */
-  function candidatesOf(tx: TenantTx, { email, tenant, network }: Asked) {
+  /** Finds the accounts that the request may refer to. Sends the query without waiting for earlier queries. */
+  function candidatesOf(tx: TenantTx, { email, tenant, network }: SignInRequest) {
     return accounts.findCandidates(tx, tenant, {
       email,
       network,
       since: isoAt(clock, -KNOWN_FOR),
       now: isoAt(clock),
-      own: startOf({ rule: BY_KNOWN_PAIR, of: `${network}/` }),
+      own: keyPrefixOf({ rule: BY_KNOWN_PAIR, of: `${network}/` }),
     })
   }
 
-  async function isKnown(asked: Asked): Promise<boolean> {
+  async function isKnown(asked: SignInRequest): Promise<boolean> {
     const candidates = await db.acrossTenants((tx) => candidatesOf(tx, asked), 'read')
     return candidates.some((candidate) => candidate.is_known)
   }
 
-  /** All that a sign-in reads before the hash: one transaction, one round trip. */
-  function look(asked: Asked) {
+  /** Reads the counters and accounts that sign-in needs before hashing, in one transaction and one round trip. */
+  function look(asked: SignInRequest) {
     return db.acrossTenants(async (tx) => {
       const asking = Promise.all([
         throttle.standings(tx, sharedCounts(asked)),
@@ -150,7 +157,7 @@ export function openGuesses(
       ])
       tx.end()
       const [standings, candidates] = await asking
-      const places = Array.from({ length: placesOf(asked) }, (_, index): Place => {
+      const places = Array.from({ length: placesOf(asked) }, (_, index): SignInPlace => {
         const candidate = candidates[index]
         return candidate && { ...candidate, own: throttle.standingOf(candidate.own) }
       })
@@ -158,9 +165,12 @@ export function openGuesses(
     }, 'read')
   }
 
-  /** @param late milliseconds until the network, and the address from there, may try again */
+  /**
+   * Runs `work` with the accounts that may be checked now.
+   * @param late milliseconds until the network, and the address from that network, may try again
+   */
   function admit<T>(
-    asked: Asked,
+    asked: SignInRequest,
     party: string,
     late: { network: number; pair: number },
     work: (guess: Guess) => Promise<T>,
@@ -170,7 +180,7 @@ export function openGuesses(
       () => look(asked),
       ({ places }, held) => {
         const wait = Math.max(held, late.network, late.pair)
-        const isLetBe = (place: Place) =>
+        const isLetBe = (place: SignInPlace) =>
           wait === 0 || (late.pair === 0 && place?.is_known && place.own.wait === 0)
         return work({
           wait,
@@ -182,15 +192,15 @@ export function openGuesses(
   }
 
   /**
-   * Keeps a place in a full line for a known one, whose guess is made in a line that nobody else fills: where that is
-   * refused they are told so as late as the others there, and find the line as full.
+   * Queues a decoy in place of a known account's guess, which bypasses the full queue. If the queue rejects the decoy,
+   * a wrong guess returns that error with the same delay as for all other callers.
    */
-  function sendDecoy(asked: Asked, check: (guess: Guess) => Promise<unknown>): Decoy {
+  function sendDecoy(asked: SignInRequest, check: (guess: Guess) => Promise<unknown>): Decoy {
     const { network } = asked
     const places = Array.from({ length: placesOf(asked) }, () => undefined)
     let isLeft = false
-    const turn = decoys(pairOf(asked), () =>
-      fewAtOnce(network, async () => {
+    const turn = decoys.run(pairOf(asked), () =>
+      ofNetwork.run(network, async () => {
         if (!isLeft) await check({ places, wait: 0, party: network })
       }),
     )
@@ -210,19 +220,19 @@ export function openGuesses(
       const { network } = asked
       const pair = pairOf(asked)
       const late = { network: await limit(network), pair: await limit(pair) }
-      const guess = (line: string) => fewAtOnce(line, () => admit(asked, line, late, work))
+      const guess = (line: string) => ofNetwork.run(line, () => admit(asked, line, late, work))
       let decoy: Decoy | undefined
       try {
-        // Guesses at one address from one network share the count of a known pair.
-        return await oneByOne(pair, async () => {
-          if (!fewAtOnce.isFull(network) || !(await isKnown(asked))) return guess(network)
+        // Runs the guesses at one address from one network one by one, because they share a counter.
+        return await oneByOne.run(pair, async () => {
+          if (!ofNetwork.isFull(network) || !(await isKnown(asked))) return guess(network)
           decoy = sendDecoy(asked, check)
           const made = await guess(`${network}/known`)
           decoy.leave()
           return made
         })
       } catch (error) {
-        // Not within the turn of the pair: whoever comes next is not to wait for that line.
+        // Waits for the decoy after releasing the turn, so that the next guess does not wait for the full queue.
         throw (await decoy?.turnedAway) ?? error
       }
     },
@@ -230,7 +240,7 @@ export function openGuesses(
     fail(tx, asked, { places, wait }) {
       const rule = wait > 0 ? WHILE_OTHERS_WAIT : BY_KNOWN_PAIR
       const own = places.map((place, index) => ownCount(asked, place, index, rule))
-      // Asking while one has to wait makes the wait no longer.
+      // A wrong guess during the wait does not increment the shared counters, so the wait is not extended.
       return throttle.fail(tx, wait > 0 ? own : [...sharedCounts(asked), ...own])
     },
 

@@ -1,11 +1,11 @@
-/** `POST /api/auth/login`. */
+/** The route `POST /api/auth/login`. */
 import { anyone } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { TokenResponse } from '../sessions/sessions.schema.ts'
 import { Credentials } from './sign-in.schema.ts'
 import type { SignIn } from './sign-in.service.ts'
 
-/** Why a sign-in is refused. */
+/** The error codes with which a sign-in can be refused. */
 export const SIGN_IN_REFUSALS = [
   'invalid_credentials',
   'totp_required',

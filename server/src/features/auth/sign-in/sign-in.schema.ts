@@ -1,4 +1,4 @@
-/** What a sign-in sends. */
+/** The request schema of a sign-in. */
 import Type, { type Static } from 'typebox'
 import { Nullable } from '../../../lib/shapes.ts'
 import { Email, Password, Subdomain } from '../auth.schema.ts'

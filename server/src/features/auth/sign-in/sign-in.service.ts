@@ -1,4 +1,4 @@
-/** Signing in: finds the account, checks the password and the second factor, starts a session. */
+/** Signs users in: finds the account, verifies the password and the second factor, and starts a session. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { foldEmail, isEmailShaped } from '../../../lib/email.ts'
 import { networkOf } from '../../../lib/network.ts'
@@ -19,7 +19,7 @@ import { restrictionOf } from '../sessions/restriction.ts'
 import type { TokenResponse } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import type { AskTenant } from './asked-tenant.ts'
-import { type Asked, type Guess, openGuesses } from './guesses.ts'
+import { type Guess, openGuesses, type SignInRequest } from './guesses.ts'
 import type { Credentials } from './sign-in.schema.ts'
 
 export interface SignInDeps {
@@ -29,32 +29,33 @@ export interface SignInDeps {
   sessions: Sessions
   secondFactor: SecondFactor
   throttle: Throttle
-  /** How often one network, and one address of a person from there, may try to sign in. */
+  /** Limits how often one network, and one address from that network, may try to sign in. */
   limit: RateLimiter
   askTenant: AskTenant
   log: Logger
-  /** Whether an account must have confirmed its address to sign in. */
+  /** True if only accounts with a confirmed address may sign in. */
   needsVerifiedEmail: boolean
 }
 
 export interface SignIn {
   /**
-   * @throws Problem 401 for wrong anything, 403 for a blocked account or tenant, 429 after too many, 503
-   * while the clinic is being restored
+   * Signs a user in and returns the tokens of the new session.
+   * @throws Problem 401 for wrong credentials, 403 for a blocked account or tenant, 429 after too many attempts, 503
+   *   during a restore of the clinic
    */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
-  /** As `login`, for a session of the console. */
+  /** Signs a user in like `login`, and starts a console session. */
   loginToConsole(credentials: Credentials, host: string, origin: Origin): Promise<IssuedSession>
 }
 
-/** An account whose password is known. */
+/** An account that has a password. */
 type WithPassword<A extends accounts.Account = accounts.Account> = A & { password_hash: string }
 
-/** A sign-in that is under way. */
+/** The data of a sign-in in progress. */
 interface Attempt {
   credentials: Credentials
   origin: Origin
-  asked: Asked
+  asked: SignInRequest
   guess: Guess
   isConsole: boolean
 }
@@ -64,8 +65,9 @@ export function signInService(deps: SignInDeps): SignIn {
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
   /**
-   * Counts a wrong guess of somebody who has to wait. It is an entry only where a password was checked,
-   * those of known accounts; the time of the answer is not to tell which it was.
+   * Counts a wrong guess of a caller who has to wait. Journals it only for known accounts, whose passwords were
+   * checked. Takes the same time with and without a known account.
+   * @throws Problem 429
    */
   async function refuseWaiting(trying: Attempt): Promise<never> {
     const { asked, guess } = trying
@@ -81,8 +83,8 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /**
-   * Refuses, counts where the guess was wrong, and the journal says so: the same work whether the
-   * account exists or not.
+   * Refuses a sign-in: writes journal entries and counts a wrong guess. Does the same work for unknown accounts.
+   * @throws Problem with this code, or 429 if the caller has to wait
    */
   async function refuse(
     code: ProblemCode,
@@ -98,7 +100,7 @@ export function signInService(deps: SignInDeps): SignIn {
     throw new Problem(code)
   }
 
-  /** Starts the session within one transaction with all that it depends on. */
+  /** Starts the session. Returns undefined if the user has changed. @throws Problem 401 for a wrong code */
   async function startSession(
     tx: TenantTx,
     found: WithPassword,
@@ -118,11 +120,11 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
-  /** A hash at today's cost; without a turn for it the next sign-in makes it. */
+  /** Returns a new hash if the cost of the stored one is outdated. Returns null if not, or if hashing is overloaded. */
   async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
-    return (await canFail(work, 'hashing a password at the new cost', log)) ?? null
+    return (await canFail(work, 'rehashing of a password', log)) ?? null
   }
 
   async function start(account: WithPassword, trying: Attempt): Promise<IssuedSession | undefined> {
@@ -132,7 +134,7 @@ export function signInService(deps: SignInDeps): SignIn {
       .catch(wrongCode)
   }
 
-  /** Most sign-ins: by one round trip, where there is no code to check, no hash to renew and no session to end. */
+  /** Starts a session in one round trip. Returns undefined if there is a code to verify or a hash to renew. */
   async function startAtOnce(
     account: WithPassword,
     { credentials, origin, isConsole }: Attempt,
@@ -145,7 +147,7 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.admit({ ...account, is_console: isConsole }, origin)
   }
 
-  /** Where the password was hashed anew meanwhile, by a sign-in elsewhere, and is the same. */
+  /** Starts the session if a concurrent sign-in has replaced the hash of the same password, else returns undefined. */
   async function startAnew(
     { id, tenant_id, password_hash }: WithPassword,
     trying: Attempt,
@@ -167,13 +169,13 @@ export function signInService(deps: SignInDeps): SignIn {
     if (denied) return refuse(denied, trying, [account])
     if (account.totp_enabled && !credentials.totp_code)
       return refuse('totp_required', trying, [account])
-    // Not before the password is right: the answer tells of the clinic.
-    await db.requireOpen(account.tenant_id)
+    // Checks for a running restore only after the password is verified, because the error reveals the user's clinic.
+    await db.requireAvailable(account.tenant_id)
     const started =
       (await startAtOnce(account, trying)) ??
       (await start(account, trying)) ??
       (await startAnew(account, trying))
-    // A wrong code; or blocked, or given another password, while this one was being checked.
+    // The code was wrong, or the account was blocked or got a new password during the check.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)
     return started
@@ -202,7 +204,7 @@ export function signInService(deps: SignInDeps): SignIn {
 }
 
 /**
- * Returns the first account that the password fits. Hashes once for every place, with or without an account in it, so
+ * Returns the first account whose password matches. Computes one hash per place, even if the place has no account, so
  * that the response time reveals nothing.
  */
 async function match(
@@ -218,7 +220,7 @@ async function match(
   return matched
 }
 
-/** Writes the journal's entry of a refusal for each of the accounts; one where there is none. */
+/** Writes a journal entry about the refusal for each account, or a single entry if there is no account. */
 async function note(
   tx: TenantTx,
   code: ProblemCode,
@@ -226,13 +228,13 @@ async function note(
   known: readonly accounts.Account[],
 ): Promise<void> {
   const askedId = asked.tenant && (await findAskedTenantId(tx, asked.tenant))
-  // What is typed there and is no address is often the password.
+  // Records only text that looks like an address, because users often type their password into the wrong field.
   const typed = isEmailShaped(credentials.email) ? credentials.email : null
   const nobody = { id: null, email: typed, tenant_id: askedId ?? null }
   const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
     append(
       tx,
-      // Nobody has shown who they are: the account that was tried is what the entry is about.
+      // The caller is not authenticated, so the entry has no user id. The account is the entry's resource.
       { user_id: null, user_email: email, origin },
       {
         action: 'auth.login_failed',
@@ -246,7 +248,7 @@ async function note(
   await Promise.all(entries)
 }
 
-/** Why an account whose password is right may not sign in; undefined when it may. */
+/** Returns why an account with a verified password may not sign in; undefined if it may. */
 function denialReason(
   account: accounts.Account,
   needsVerifiedEmail: boolean,
@@ -258,11 +260,14 @@ function denialReason(
   return undefined
 }
 
-/** The accounts whose passwords were checked. */
+/** Returns the accounts whose passwords were checked. */
 const accountsOf = ({ places }: Guess): accounts.Account[] =>
   places.filter((place) => place !== undefined)
 
-/** A wrong code has undone the transaction; it is journaled like any other refusal. */
+/**
+ * Returns undefined for a wrong code, which has rolled back the transaction, so that the refusal is journaled like
+ * others. Rethrows every other error.
+ */
 function wrongCode(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'invalid_credentials') return undefined
   throw error

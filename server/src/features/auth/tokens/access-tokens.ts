@@ -1,4 +1,4 @@
-/** Access tokens: JWTs signed with Ed25519 that last 15 minutes, in the console 5 (decisions §3, RFC 9068). */
+/** Access tokens: JWTs signed with Ed25519. Valid for 15 minutes, or 5 in the console (decisions §3, RFC 9068). */
 import { type KeyObject, sign } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
@@ -11,31 +11,31 @@ const API_TOKEN_MS = 15 * MINUTE
 const CONSOLE_TOKEN_MS = 5 * MINUTE
 const TYPE = 'at+jwt'
 /**
- * The only spelling of a token: a signature has 64 bytes, so of its last character four bits say nothing,
- * and are none. Other spellings would be checked, and held, each for itself.
+ * The only accepted encoding of a token. The last character of a 64-byte signature has four unused bits, which must be
+ * zero. Otherwise every token would have several valid encodings, each verified and cached separately.
  */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
 const LONGEST = 1024
-/** As `randomUUID` writes it, the only form that a session's id has. */
+/** The format of `randomUUID`, which generates all session ids. */
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** What a token proves; whether its session still lives is asked elsewhere. */
+/** The verified claims of a token. Does not imply that the session is still live. */
 export interface AccessClaims {
   userId: number
   tenantId: number
-  /** The session's id. */
+  /** The id of the token's session. */
   jti: string
-  /** Milliseconds since the epoch after which the token is void. */
+  /** When the token expires, in milliseconds since the epoch. */
   expiresAt: number
 }
 
-/** A checked token, with the id of the key that signed it. */
+/** A verified token with the id of the key that signed it. */
 interface Verified {
   claims: AccessClaims
   kid: string
 }
 
-/** The user and the session of a token. */
+/** The user and the session for which a token is signed. */
 interface Subject {
   userId: number
   tenantId: number
@@ -45,15 +45,21 @@ interface Subject {
 }
 
 export interface AccessTokens {
-  /** Returns a token, and the seconds that it lasts. */
+  /** Signs a token. Returns the token and its lifetime in seconds. */
   sign(subject: Subject): { token: string; seconds: number }
-  /** @throws Problem 401 unless a key that still verifies signed the token and it has not expired */
+  /**
+   * Verifies the signature and the expiry of a token.
+   * @throws Problem 401 if the token is malformed or expired, or if no valid key signed it
+   */
   verify(token: string): Promise<AccessClaims> | AccessClaims
 }
 
-/** @param issuer the service's public address, the claims `iss` and `aud` */
+/**
+ * Creates the functions that sign and verify access tokens.
+ * @param issuer the public URL of the service, used as `iss` and `aud`
+ */
 export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
-  // A client sends the same token many times: its signature is checked once, and its key each time.
+  // Clients send the same token many times. Its signature is verified only once, but its key is checked every time.
   const verified = new LRUCache<string, Verified>({ max: 20_000 })
 
   async function check(token: string): Promise<AccessClaims> {
@@ -71,7 +77,7 @@ export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): A
         tid: tenantId,
         role,
         iss: issuer,
-        // Whoever issues them is the only one that they are for (RFC 9068 §2.2).
+        // The issuer is also the only audience (RFC 9068 §2.2).
         aud: issuer,
         sub: String(userId),
         jti,
@@ -119,7 +125,7 @@ async function readClaims(
     )
     const [userId, tenantId, jti] = [Number(payload.sub), Number(payload.tid), String(payload.jti)]
     if (!Number.isSafeInteger(userId) || !Number.isSafeInteger(tenantId) || !SESSION_ID.test(jti))
-      throw new errors.JWTInvalid('the claims name no session')
+      throw new errors.JWTInvalid('the token has no session')
     const claims = { userId, tenantId, jti, expiresAt: Number(payload.exp) * SECOND }
     return { claims, kid: String(protectedHeader.kid) }
   } catch (error) {
@@ -129,8 +135,8 @@ async function readClaims(
 }
 
 /**
- * The compact form of RFC 7515 §7.1, signed with Ed25519 at once: WebCrypto's way through a thread,
- * where password hashes wait as well, takes twice as long as the signature.
+ * Returns a JWT in compact form (RFC 7515 §7.1), signed synchronously. WebCrypto would take twice as long, because its
+ * work waits in the same thread pool as password hashes.
  */
 function compactJws(header: object, claims: object, key: KeyObject): string {
   const text = `${encode(header)}.${encode(claims)}`

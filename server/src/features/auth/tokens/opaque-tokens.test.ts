@@ -1,4 +1,4 @@
-/** Tokens that mean nothing: how they look, and what cannot be one. */
+/** Tests the format of opaque tokens, and that malformed tokens are rejected. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { newToken, parseToken } from './opaque-tokens.ts'
@@ -6,7 +6,7 @@ import { newToken, parseToken } from './opaque-tokens.ts'
 const SECRET = 'A'.repeat(43)
 
 describe('a new token', () => {
-  test('names its tenant and has 256 random bits', () => {
+  test('contains the id of its tenant and 256 random bits', () => {
     const { text, tenantId } = newToken(42)
     expect(tenantId).toBe(42)
     const [tenant, secret = ''] = text.split('.')
@@ -16,12 +16,12 @@ describe('a new token', () => {
     expect(texts.size).toBe(100)
   })
 
-  test('is read back as it is', () => {
+  test('can be parsed back to the same token', () => {
     const token = newToken(Number.MAX_SAFE_INTEGER)
     expect(parseToken(token.text)).toEqual(token)
   })
 
-  test('is kept as a hash of all of it, the tenant too', () => {
+  test('is stored as a hash that includes the tenant', () => {
     const { text, hash } = newToken(42)
     expect(hash).toEqual(createHash('sha256').update(text).digest())
     expect(parseToken(`43${text.slice(2)}`)?.hash).not.toEqual(hash)
@@ -54,6 +54,6 @@ test.each([
   ` 1.${SECRET}`,
   `1.${SECRET}.1`,
   `１.${SECRET}`,
-])('%j is none', (text) => {
+])('rejects %j', (text) => {
   expect(parseToken(text)).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 /**
- * Tokens that mean nothing but themselves: `<tenant>.<32 random bytes>`, kept only as a hash. The
- * tenant in front lets them be looked up inside their tenant; it proves nothing.
+ * Opaque tokens of the form `<tenant>.<32 random bytes>`, stored only as a hash. The tenant id allows a lookup within
+ * that tenant. It does not prove that the token belongs to the tenant.
  */
 import { hash, randomBytes } from 'node:crypto'
 
@@ -12,7 +12,7 @@ export interface OpaqueToken {
   hash: Buffer
 }
 
-/** Reads a token that a client shows; undefined when it cannot be one. */
+/** Parses a token from a client. Returns undefined if the text does not have the format of a token. */
 export function parseToken(text: string): OpaqueToken | undefined {
   const [, tenant, secret] = TOKEN.exec(text) ?? []
   if (!tenant || !secret || !Number.isSafeInteger(Number(tenant))) return undefined
@@ -23,7 +23,7 @@ export function newToken(tenantId: number): OpaqueToken {
   return toToken(tenantId, randomBytes(32).toString('base64url'))
 }
 
-/** @param secret 43 characters of base64url: 256 bits */
+/** Builds a token. @param secret 43 characters of base64url: 256 bits */
 export function toToken(tenantId: number, secret: string): OpaqueToken {
   const text = `${tenantId}.${secret}`
   return { text, tenantId, hash: hash('sha256', text, 'buffer') }

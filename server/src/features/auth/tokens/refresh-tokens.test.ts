@@ -1,21 +1,21 @@
-/** The text of refresh tokens: what can be one, and the one successor that each has. */
+/** Tests the format of refresh tokens, and that each token has exactly one successor. */
 import { describe, expect, test } from 'vitest'
 import { newToken, parseToken } from './opaque-tokens.ts'
 import { newSalt, successorOf } from './refresh-tokens.ts'
 
 describe('a refresh token', () => {
-  test('is read back as it was made', () => {
+  test('can be parsed back to the same token', () => {
     const token = newToken(42)
     expect(token.text).toMatch(/^42\.[\w-]{43}$/)
     expect(parseToken(token.text)).toEqual(token)
   })
 
-  test('is never made twice', () => {
+  test('is never generated twice', () => {
     const texts = Array.from({ length: 1000 }, () => newToken(1).text)
     expect(new Set(texts).size).toBe(1000)
   })
 
-  test('has a hash of its whole text: the tenant in front cannot be exchanged', () => {
+  test('has a hash that includes the tenant id', () => {
     const token = newToken(1)
     const moved = parseToken(token.text.replace(/^1/, '2'))
     expect(moved?.tenantId).toBe(2)
@@ -47,7 +47,7 @@ describe('a refresh token', () => {
     expect(parseToken(text)).toBeUndefined()
   })
 
-  test('may belong to the last tenant that numbers reach', () => {
+  test('can contain the largest possible tenant id', () => {
     expect(parseToken(`9007199254740991.${secret}`)?.tenantId).toBe(Number.MAX_SAFE_INTEGER)
   })
 })
@@ -56,14 +56,14 @@ describe('a successor', () => {
   const spent = newToken(7)
   const salt = newSalt()
 
-  test('is the same each time, and of the same tenant', () => {
+  test('is deterministic and belongs to the same tenant', () => {
     const successor = successorOf(spent, salt)
     expect(successorOf(spent, salt)).toEqual(successor)
     expect(parseToken(successor.text)).toEqual(successor)
     expect(successor.tenantId).toBe(7)
   })
 
-  test('is another for another salt or another spent token', () => {
+  test('differs for another salt or another predecessor', () => {
     const texts = [
       successorOf(spent, salt),
       successorOf(spent, newSalt()),

@@ -1,13 +1,13 @@
-/** How one refresh token follows another. */
+/** Derives the successor of a refresh token. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { type OpaqueToken, toToken } from './opaque-tokens.ts'
 
 export const newSalt = (): Buffer => randomBytes(32)
 
 /**
- * The one token that follows `spent`. Made of the spent token, as the key, and a random salt that is stored with
- * it: neither the database nor a stolen old token alone can make it, and both together make it again
- * when the answer that carried it was lost.
+ * Returns the refresh token that replaces `spent`, derived from `spent` and a random salt stored with it. Neither the
+ * database nor a stolen old token alone is enough to compute it. With both, the service can return the same successor
+ * again if its response was lost.
  */
 export function successorOf(spent: OpaqueToken, salt: Buffer): OpaqueToken {
   const secret = createHmac('sha256', spent.text).update(salt).digest('base64url')

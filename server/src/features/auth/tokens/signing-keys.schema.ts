@@ -1,4 +1,4 @@
-/** The public keys on the wire. */
+/** The response schema of the public keys. */
 import Type, { type Static } from 'typebox'
 
 export const JsonWebKeySet = Type.Object({

@@ -1,6 +1,6 @@
 /**
- * The keys that sign access tokens: one signs, those before it still verify until every token they
- * signed has expired. So keys change without signing anyone out.
+ * The keys for access tokens. Exactly one key signs. Retired keys still verify until every token that they signed has
+ * expired, so a rotation signs nobody out.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import {
@@ -27,34 +27,34 @@ import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
 /**
- * Longer than any access token lives, by far: a node that could not read the keys anew signs with the
- * retired one until its next try, an hour later at the most.
+ * How long a retired key still verifies. Much longer than the lifetime of an access token, because a node that failed
+ * to reload the keys signs with the retired key for up to an hour, until its next reload.
  */
 const VERIFIES_FOR = 2 * HOUR
-/** An unknown `kid` makes the keys be read again, but not more often than this. */
+/** The minimum time between two reloads caused by an unknown `kid`. */
 const REREAD_AFTER = SECOND
 
 export interface SigningKeys {
-  /** The key that signs now. */
+  /** Returns the current signing key. */
   signer(): { kid: string; key: KeyObject }
-  /** The public key of `kid`; read anew when it is not known yet, as another node may have made it. */
+  /**
+   * Returns the public key of `kid`. Reloads the keys if `kid` is unknown, because another node may have created the
+   * key.
+   */
   verifier(kid: string): Promise<CryptoKey | undefined>
-  /** Whether the node knows the key, and it still verifies. */
+  /** Returns whether this node knows the key and still accepts its signatures. */
   verifies(kid: string): boolean
   jwks(): JsonWebKeySet
-  /** Makes a new signing key. Former keys still verify unless `revokes`. */
+  /** Creates a new signing key and retires the previous one. If `revokes`, retired keys stop verifying immediately. */
   rotate(revokes?: boolean): Promise<void>
-  /**
-   * Rotates when the signing key is older than `maxAgeMs`, once however many nodes do so, and reads the
-   * keys anew in any case.
-   */
+  /** Rotates the signing key if it is older than `maxAgeMs`, once for all nodes. Reloads the keys in any case. */
   rotateWhenOlder(maxAgeMs: number): Promise<void>
 }
 
 interface Loaded {
   kid: string
   createdAt: number
-  /** When the last token that it signed has long expired; the signing key has no end yet. */
+  /** When the key stops verifying, in milliseconds since the epoch. Infinite for the signing key. */
   verifiesUntil: number
   publicKey: CryptoKey
   jwk: JsonWebKeySet['keys'][number]
@@ -75,8 +75,8 @@ export async function openSigningKeys(
   let next: Promise<void> | undefined
 
   /**
-   * Reads the keys anew, one read after the other: of two at once the older list could come last. Who
-   * asks while one waits for its turn gets that one, which sees all that was there when they asked.
+   * Reloads the keys. Only one read runs at a time, because of two concurrent reads the older result could arrive last.
+   * Callers share the next read that has not started, so its result includes everything committed before the call.
    */
   function load(): Promise<void> {
     const begin = () => {
@@ -91,7 +91,7 @@ export async function openSigningKeys(
   async function read(): Promise<void> {
     readAt = clock.now()
     const since = isoAt(clock, -VERIFIES_FOR)
-    const rows = await db.acrossTenants((tx) => store.listKeys(tx, since), 'read')
+    const rows = await db.acrossTenants((tx) => store.listSigningKeys(tx, since), 'read')
     const loaded = await Promise.all(rows.map(publicPart))
     const newest = rows.find((row) => row.retired_at === null)
     const signer = newest && signing?.kid !== newest.kid ? openPrivate(newest) : signing
@@ -138,13 +138,12 @@ export async function openSigningKeys(
     await load()
   }
   changes.subscribe((topic) => {
-    if (topic === 'keys' || topic === null)
-      void canFail(load(), 'reading the signing keys anew', log)
+    if (topic === 'keys' || topic === null) void canFail(load(), 'reload of the signing keys', log)
   })
 
   return {
     signer() {
-      if (!signing) throw new Error('no key signs; start makes one')
+      if (!signing) throw new Error('no active signing key; one is created on startup')
       return signing
     },
     async verifier(kid) {
@@ -161,8 +160,8 @@ export async function openSigningKeys(
       await db.acrossTenants(async (tx) => {
         await store.retireKey(tx, isoAt(clock))
         if (revokes) {
-          await store.deleteRetired(tx)
-          // Also where another node has just added the new key.
+          await store.deleteRetiredSigningKeys(tx)
+          // Notifies all nodes that keys were deleted. `add` notifies them only if it creates a key.
           tx.invalidate('keys')
         }
         await add(tx)
@@ -173,7 +172,7 @@ export async function openSigningKeys(
       await db.acrossTenants(async (tx) => {
         if (await store.retireKey(tx, isoAt(clock), isoAt(clock, -maxAgeMs))) await add(tx)
       })
-      // Also where it was no turn to rotate: an earlier reading may have failed.
+      // Reloads the keys even without a rotation, because an earlier reload may have failed.
       await load()
     },
   }
@@ -183,7 +182,6 @@ export const SEALED_SIGNING_KEYS: RootSealed = {
   table: 'signing_keys',
   column: 'sealed_private_key',
   id: { column: 'kid', type: 'text' },
-  formerly: 'signing_keys.private_key',
 }
 
 const placeOf = (kid: string) => rootPlace(SEALED_SIGNING_KEYS, kid)
@@ -194,7 +192,7 @@ async function publicPart(row: store.SigningKeyRow): Promise<Loaded> {
     kid: row.kid,
     createdAt: Date.parse(row.created_at),
     verifiesUntil: row.retired_at ? Date.parse(row.retired_at) + VERIFIES_FOR : Infinity,
-    // Imported once: a key that is imported for each token costs more than its signature.
+    // Imports the key in advance, because importing takes longer than verifying a signature.
     publicKey: (await importJWK(row.public_jwk, ALGORITHM)) as CryptoKey,
     jwk: { kty: 'OKP', crv, x, kid: row.kid, alg: ALGORITHM, use: 'sig' },
   }

@@ -1,4 +1,4 @@
-/** The signing keys' SQL. */
+/** SQL queries for signing keys. */
 
 import type { JWK } from 'jose'
 import { sql } from 'kysely'
@@ -13,8 +13,8 @@ export interface SigningKeyRow {
   retired_at: string | null
 }
 
-/** The signing key and those retired after `since`, which still verify, newest first. */
-export function listKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
+/** Lists the signing key and the keys that were retired after `since`, newest first. */
+export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
   return tx.db
     .selectFrom('signing_keys')
     .select(['kid', 'public_jwk', 'sealed_private_key', 'created_at', 'retired_at'])
@@ -25,8 +25,8 @@ export function listKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> 
 }
 
 /**
- * Retires the signing key, if it was made before `madeBefore`. Returns whether it did: of several at
- * once, who wait for each other, one does.
+ * Retires the signing key if it was created before `madeBefore`. Returns whether it was retired. Only one of several
+ * concurrent calls succeeds.
  */
 export async function retireKey(
   tx: TenantTx,
@@ -42,12 +42,12 @@ export async function retireKey(
   return result.numUpdatedRows === 1n
 }
 
-/** Deletes the keys that still verify but no longer sign. */
-export async function deleteRetired(tx: TenantTx): Promise<void> {
+/** Deletes the retired keys, so that they no longer verify tokens. */
+export async function deleteRetiredSigningKeys(tx: TenantTx): Promise<void> {
   await tx.db.deleteFrom('signing_keys').where('retired_at', 'is not', null).execute()
 }
 
-/** Adds the key that signs from now on. Returns false when another node has just added one. */
+/** Adds a new signing key. Returns false if another node has just added one. */
 export async function insertKey(
   tx: TenantTx,
   key: Omit<SigningKeyRow, 'retired_at' | 'public_jwk'> & { public_jwk: string },

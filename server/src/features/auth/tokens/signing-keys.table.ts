@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
 import type { Generated, JSONColumnType } from 'kysely'
-import type { RestoreRules } from '../../../platform/restore-rule.ts'
+import type { RestoreRules } from '../../../platform/feature/restore-rule.ts'
 
 export interface SigningKeysTable {
   kid: string

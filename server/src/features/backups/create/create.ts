@@ -1,55 +1,63 @@
-/** Makes a backup: snapshot, file, store, and what is stored read back and compared before it counts. */
+/** Creates a backup: takes a snapshot, writes the file to the store, and reads it back to compare checksums. */
 
 import { createHash } from 'node:crypto'
-import { letGo, lettingGo } from '../../../lib/let-go.ts'
-import type { Connection } from '../../../platform/db/index.ts'
+import { letGo, lettingGo } from '../../../lib/free-memory.ts'
+import type { PgConnection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { fileName, sidecarName } from '../file/names.ts'
+import { type Rest, resting } from '../file/paced.ts'
 import { readBackup } from '../file/read.ts'
-import { type Rest, resting } from '../file/resting.ts'
-import { writeSigned } from '../file/signed.ts'
+import { writeSigned } from '../file/signed-text.ts'
 import { writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
 import type { Job, Made } from '../work/work.store.ts'
 import { takeSnapshot } from './snapshot.store.ts'
 
-/** What writing comes to of the whole work; reading back is the rest. */
+/** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
 const WRITING = 0.8
-/** The file is smaller than the tables by more than this: rows are text there, but compressed. */
+/** The estimated ratio of file size to table size. Files are smaller because the rows are compressed. */
 const SHRINKS_TO = 0.3
 
 export interface CreateDeps {
   keeper: Keeper
   store: Store
-  /** The tables that a backup holds. */
+  /** The names of the tables to back up. */
   tables: readonly string[]
 }
 
-/** What the work tells of itself while it runs. */
-export interface Watch {
-  /** Ends the work. */
+/** Callbacks and limits of a running backup. */
+export interface BackupProgress {
+  /** Aborts the backup when triggered. */
   signal: AbortSignal
-  /** Between 0 and 1. */
+  /** Reports the progress, between 0 and 1. */
   progress(share: number): void
-  /** The process of the connection that holds the tables, from then on. */
+  /** Reports the process id of the database connection that locks the tables. */
   holding(pid: number): void
-  /** Rests between two steps where others have something to do; without it the work goes on. */
+  /** Pauses the backup while requests are using the database. If undefined, the backup never pauses. */
   rest?: Rest | undefined
 }
 
+/** Selects the database state to back up. Defaults to the current state. */
+export interface Seen {
+  /** The name of a snapshot that another open transaction exported. */
+  snapshotName?: string
+  /** The time (ISO 8601) up to which a standby has replayed all changes. */
+  begunAt?: string
+}
+
 /**
- * @param client of its own, without time limits
- * @param snapshotName of a transaction that is open, to see what it sees
- * @throws NoRoomError, or what the database, the store or the signal says
+ * Creates a backup from a new snapshot and returns the size, checksum and counts of its file.
+ * @param client a dedicated connection without time limits
+ * @throws NoRoomError, and any error of the database, the store or the signal
  */
 export async function createBackup(
-  client: Connection,
+  client: PgConnection,
   job: Pick<Job, 'backup_id' | 'type' | 'tenant_id'>,
   { keeper, store, tables }: CreateDeps,
-  watch: Watch,
-  snapshotName?: string,
+  watch: BackupProgress,
+  { snapshotName, begunAt }: Seen = {},
 ): Promise<Made> {
   const snapshot = await takeSnapshot(client, tables, job.tenant_id, snapshotName)
   watch.holding(snapshot.pid)
@@ -59,13 +67,13 @@ export async function createBackup(
     installation: snapshot.installation,
     type: job.type,
     tenant_id: job.tenant_id,
-    created_at: snapshot.at,
+    created_at: begunAt ?? snapshot.at,
     ...snapshot.schema,
     keys: { ...snapshot.keys, root_key: keeper.fingerprint },
     tables: snapshot.tables,
     ...(snapshot.sequences ? { sequences: snapshot.sequences } : {}),
   }
-  // A clinic's share of the tables is not known before: the store looks again while it writes.
+  // The size of one tenant's rows is unknown in advance. The store checks free space while it writes the file.
   if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
   let rows = 0
   const file = writeBackup({ header, rows: snapshot.rows, rest: watch.rest }, keeper, (count) => {
@@ -86,13 +94,14 @@ export async function createBackup(
 }
 
 /**
- * Reads what the store has back, and compares it with what was written. That it opens is proven by a drill.
- * @throws UnreadableFile where it is another, NotStoredError
+ * Reads the stored file back and compares its checksum with the written one. Does not decrypt the file; later
+ * verifications and test restores do.
+ * @throws UnreadableFile if the checksums differ, NotStoredError if the store has no such file
  */
 async function compareStored(
   store: Store,
   { name, sha256 }: { name: string; sha256: string },
-  { signal, rest }: Pick<Watch, 'signal' | 'rest'>,
+  { signal, rest }: Pick<BackupProgress, 'signal' | 'rest'>,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
@@ -113,12 +122,14 @@ function readFrom(
 }
 
 function requireSame(name: string, written: string, read: { sha256: string }): void {
-  if (read.sha256 !== written) throw new UnreadableFile(`${name} is not the file that was written`)
+  if (read.sha256 !== written)
+    throw new UnreadableFile(`${name} differs from the file that was written`)
 }
 
 /**
- * Reads the object to its end: every byte authentic, every row counted, and what the catalogue says of it.
- * @throws UnreadableFile that says what is wrong with it, NotStoredError
+ * Reads a whole backup file from the store. Verifies that every byte is authentic, that the rows match the manifest,
+ * and that the file matches its recorded checksum.
+ * @throws UnreadableFile with the fault, NotStoredError if the store has no such file
  */
 export async function verifyFile(
   store: Store,
@@ -132,7 +143,7 @@ export async function verifyFile(
   if (sha256 !== null) requireSame(name, sha256, read.result())
 }
 
-/** Keeps what the list shows of a backup; what was before gives way to it. */
+/** Writes the list entry (the JSON description) of a backup to the store. Replaces an existing entry. */
 export async function writeSidecar(
   store: Store,
   keeper: Keeper,
@@ -144,7 +155,7 @@ export async function writeSidecar(
   await writeSigned(store, keeper, sidecarName(header.backup_id), value, signal)
 }
 
-/** The same bytes, with what they come to once they have passed. */
+/** Passes the bytes of a source through while measuring their total size and SHA-256. */
 export function measure(source: AsyncIterable<Uint8Array>, onBytes?: (bytes: number) => void) {
   const hash = createHash('sha256')
   let bytes = 0

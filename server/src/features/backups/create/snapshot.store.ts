@@ -1,48 +1,51 @@
-/** The SQL of a snapshot: all tables of a backup at one instant, each as a stream of rows. */
+/** The SQL that reads all tables of a backup as of one instant, each as a stream of rows. */
 import { sql } from 'kysely'
 import pg from 'pg'
 import {
   APP_ROLE,
-  type Connection,
   copyOut,
+  type PgConnection,
   PLATFORM_ROLE,
   type TenantTx,
 } from '../../../platform/db/index.ts'
 import type { BackedUpTable, Header } from '../file/format.ts'
 
-/** A lock that is waited for longer is a migration's or an operator's: the backup comes again later. */
+/**
+ * How long to wait for a table lock. A longer wait means that a migration or an operator holds it; the backup is
+ * retried.
+ */
 const LOCK_TIMEOUT = '10s'
 
-/** In what form COPY writes and reads, whatever the server or the database have set. */
+/** Fixes the text formats of COPY, so that they do not depend on the settings of the server or the database. */
 export const COPY_SETTINGS = `set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
   set local bytea_output = 'hex'; set local extra_float_digits = 1`
 
 export interface Snapshot {
-  /** Of the snapshot, ISO 8601. */
+  /** The time of the snapshot, in ISO 8601. */
   readonly at: string
   readonly installation: string
   readonly schema: Pick<Header, 'schema_version' | 'migrations'>
   readonly keys: Header['keys']
   readonly tables: readonly BackedUpTable[]
   readonly sequences: Header['sequences']
-  /** About how many rows there are, by the planner's last count, and bytes on disk without indexes. */
+  /** The row count estimated by the planner, and the bytes on disk without indexes. */
   readonly estimate: { rows: number; bytes: number }
-  /** The number of the connection's process, for whoever looks whether it holds others up. */
+  /** The process id of the snapshot's connection, used to check whether it blocks other connections. */
   readonly pid: number
-  /** The rows of a table in COPY's text format. */
+  /** Streams the rows of a table in COPY's text format. */
   rows(table: string): AsyncIterable<Uint8Array>
-  /** Lets go of the tables. */
+  /** Ends the transaction, which releases the locks on the tables. */
   release(): Promise<void>
 }
 
 /**
- * Begins it on the connection, for as long as this lives. Row-level security decides what a tenant's
- * backup holds: it is read in the tenant's scope.
- * @param names of the tables
- * @param snapshotName of a transaction that is open; its own by default
+ * Takes a snapshot by starting a transaction on the connection. A backup of one tenant runs in that tenant's scope, so
+ * row-level security limits its rows.
+ * @param names the names of the tables
+ * @param snapshotName the snapshot of another open transaction; a new snapshot by default
  */
 export async function takeSnapshot(
-  client: Connection,
+  client: PgConnection,
   names: readonly string[],
   tenantId: number | null,
   snapshotName?: string,
@@ -50,7 +53,7 @@ export async function takeSnapshot(
   const wanted = await describe(client, names, tenantId)
   await client.query(`begin isolation level repeatable read read only;
     set local lock_timeout = '${LOCK_TIMEOUT}'; ${COPY_SETTINGS}`)
-  // Before the first look: what is dropped behind the snapshot is in none, and no snapshot keeps it.
+  // Locks the tables before taking the snapshot, because a snapshot does not prevent a table from being dropped.
   await client.query(`lock table ${wanted.map(quoted).join(', ')} in access share mode`)
   if (snapshotName !== undefined)
     await client.query(`set transaction snapshot ${pg.escapeLiteral(snapshotName)}`)
@@ -67,7 +70,7 @@ export async function takeSnapshot(
     `select to_json(now() at time zone 'utc') #>> '{}' as at, pg_backend_pid() as pid`,
   )
   const [first] = rows
-  if (!first) throw new Error('the database does not tell the time')
+  if (!first) throw new Error('the database did not return its time')
   return {
     at: new Date(`${first.at}Z`).toISOString(),
     installation,
@@ -104,9 +107,12 @@ interface Described extends BackedUpTable {
 
 const quoted = ({ name }: { name: string }) => pg.escapeIdentifier(name)
 
-/** The tables with their columns; in a tenant's scope those alone that know tenants, and the key-encryption keys. */
+/**
+ * Returns the tables with their columns and sizes. For a tenant, returns only the tables that have a tenant policy, and
+ * the table of key-encryption keys.
+ */
 async function describe(
-  client: Connection,
+  client: PgConnection,
   names: readonly string[],
   tenantId: number | null,
 ): Promise<Described[]> {
@@ -133,22 +139,22 @@ async function describe(
   return rows
 }
 
-export async function schemaOf(client: Connection): Promise<Snapshot['schema']> {
+export async function schemaOf(client: PgConnection): Promise<Snapshot['schema']> {
   const { rows } = await client.query<{ version: number; checksum: string }>(
     'select version, checksum from migrations order by version',
   )
   return { schema_version: rows.at(-1)?.version ?? 0, migrations: rows }
 }
 
-/** The id of the database. */
-export async function installationOf(client: Connection): Promise<string> {
+/** Returns the installation id of the database. @throws Error if the database has none */
+export async function installationOf(client: PgConnection): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from installation')
-  if (!rows[0]) throw new Error('the database has no installation')
+  if (!rows[0]) throw new Error('the database has no installation id')
   return rows[0].id
 }
 
-/** Numbers are given out past every snapshot: those of its rows are among them. */
-async function sequencesOf(client: Connection): Promise<Record<string, number>> {
+/** Returns the last value of each sequence. Sequences ignore snapshots, so a value covers every row in the snapshot. */
+async function sequencesOf(client: PgConnection): Promise<Record<string, number>> {
   const { rows } = await client.query<{ name: string; last: string | null }>(
     `select relname as name, pg_sequence_last_value(seqrelid) as last
      from pg_sequence join pg_class on oid = seqrelid where relnamespace = 'public'::regnamespace`,
@@ -158,7 +164,7 @@ async function sequencesOf(client: Connection): Promise<Record<string, number>> 
   )
 }
 
-async function keysOf(client: Connection): Promise<Header['keys']> {
+async function keysOf(client: PgConnection): Promise<Header['keys']> {
   const { rows } = await client.query<{ kind: string; id: string }>(
     `select 'kek' as kind, id from key_encryption_keys union all
      select 'data' as kind, id from data_keys order by kind, id`,
@@ -168,7 +174,10 @@ async function keysOf(client: Connection): Promise<Header['keys']> {
   return { key_encryption_keys: of('kek'), data_keys: of('data') }
 }
 
-/** Whether anything waits for a lock of the snapshot's connection: it would hold up all behind it. */
+/**
+ * Returns true if a request for an exclusive table lock waits for the snapshot's connection. All later requests for
+ * that table would queue behind it.
+ */
 export async function holdsUpOthers(tx: TenantTx, pid: number): Promise<boolean> {
   const { rows } = await sql<{ waits: boolean }>`
     select exists (select from pg_locks l where not l.granted and l.relation is not null

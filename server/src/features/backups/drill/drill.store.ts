@@ -1,10 +1,10 @@
-/** The SQL of drills: which backup is next, how long it took, and what is no longer relied on. */
+/** The SQL for test restores (drills): selects the backup to restore, and records the duration and the result. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
-/** The newest backup of everything. */
+/** Returns the newest completed full backup; undefined if there is none. */
 export function newestFull(
   tx: TenantTx,
 ): Promise<{ id: string; rewritten_at: string | null } | undefined> {
@@ -18,14 +18,14 @@ export function newestFull(
     .executeTakeFirst()
 }
 
-/** What a proof is of. */
-export interface Proven {
+/** The scope of a verified backup. */
+interface Proven {
   type: BackupType
   tenant_id: number | null
 }
 
-/** The file that was read of a backup: it may have been written anew since, which proves or disproves nothing of that one. */
-export interface ReadFile {
+/** Identifies the file that was read. If the backup was rewritten later, the result does not apply to the new file. */
+export interface DrilledFile {
   id: string
   rewritten_at: string | null
 }
@@ -33,25 +33,28 @@ export interface ReadFile {
 const PROVEN = { verified_at: sql<string>`now()`, fault: null }
 const DISPROVEN = {
   verified_at: null,
-  fault: 'It could not be read to its end, or has failed in a drill',
+  fault: 'The file could not be read completely, or a test restore failed',
 }
-/** It was proven before, and may be again. */
+/** The fault recorded when the store could not return a file. The result of an earlier verification stays valid. */
 export const UNREAD = { fault: 'The store did not hand it out when it was to be read again' }
 
-/** Enters a drill's success. Returns what the backup is of; undefined where the file is gone. */
-export const saveDrill = (tx: TenantTx, file: ReadFile, seconds: number) =>
+/** Records a successful test restore. Returns the backup's scope, or undefined if the file was deleted or replaced. */
+export const saveDrill = (tx: TenantTx, file: DrilledFile, seconds: number) =>
   save(tx, file, { ...PROVEN, drill_seconds: seconds })
 
-/** Says whether the file has just been read to its end, or can't be. Returns what the backup is of. */
-export const saveVerified = (tx: TenantTx, file: ReadFile, isProven: boolean) =>
+/**
+ * Records whether the whole file could be verified. Returns the scope of the backup, or undefined if the file was
+ * deleted or replaced.
+ */
+export const saveVerified = (tx: TenantTx, file: DrilledFile, isProven: boolean) =>
   save(tx, file, isProven ? PROVEN : DISPROVEN)
 
-/** Says that the store is there, and does not hand the file out. */
-export const saveUnread = (tx: TenantTx, file: ReadFile) => save(tx, file, UNREAD)
+/** Records that the store was reachable but did not return the file. */
+export const saveUnread = (tx: TenantTx, file: DrilledFile) => save(tx, file, UNREAD)
 
 function save(
   tx: TenantTx,
-  { id, rewritten_at }: ReadFile,
+  { id, rewritten_at }: DrilledFile,
   proof: (typeof PROVEN | typeof DISPROVEN | typeof UNREAD) & { drill_seconds?: number },
 ): Promise<Proven | undefined> {
   return tx.db

@@ -1,34 +1,35 @@
 /**
- * The drill: a backup is restored, by the code of the real restore, into an embedded server that is thrown
- * away. How long that took is the time that a recovery takes.
+ * Runs a test restore (drill): restores a backup into a temporary embedded server with the code of a real restore. The
+ * measured duration predicts how long a recovery would take.
  */
 import type { DatabaseAddress } from '../../../platform/db/index.ts'
-import { notesIn } from '../erase/notes.ts'
+import { notesIn } from '../erase/purge-notes.ts'
 import type { Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
 import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 import type { Store } from '../stores/store.ts'
-import { onThrowAwayServer, type ThrowAwayDeps } from './throw-away.ts'
+import { onThrowAwayServer, type ThrowAwayDeps } from './temporary-server.ts'
 
 export interface DrillDeps extends ThrowAwayDeps {
   keeper: Keeper
-  /** Proves that what was restored opens. */
+  /** Verifies that the restored data can be decrypted. @throws if it cannot */
   prove(address: DatabaseAddress): Promise<void>
-  /** The stores whose notes of purged tenants hold. */
+  /** The stores with the notes of purged tenants, whose data must not be restored. */
   stores: readonly Store[]
 }
 
 export interface Drilled {
   header: Header
   records: number
-  /** From the first byte to the last check. */
+  /** The time in seconds from reading the first byte to finishing the last check. */
   seconds: number
 }
 
 /**
- * @param file its bytes
- * @param size how many
- * @throws Error that says what is wrong with it, and what `onThrowAwayServer` throws
+ * Restores a backup into a temporary server and verifies its encrypted data.
+ * @param file the bytes of the backup file
+ * @param size the number of bytes in the file
+ * @throws Error with the fault of the file, and any error of `onThrowAwayServer`
  */
 export function drill(
   file: AsyncIterable<Uint8Array>,

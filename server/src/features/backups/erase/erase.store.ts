@@ -1,11 +1,11 @@
-/** The SQL of tenants that were purged. */
+/** The SQL for purged tenants. */
 import { sql } from 'kysely'
-import type { Connection, TenantTx } from '../../../platform/db/index.ts'
+import type { PgConnection, TenantTx } from '../../../platform/db/index.ts'
 import '../backups.table.ts'
-import type { Note } from './notes.ts'
+import type { Note } from './purge-notes.ts'
 import type { Filed, Rewritten } from './rewrite.ts'
 
-/** One whose note or whose backups' files are still to be seen to. */
+/** A purged tenant, and the ids of its own backups, whose files must be deleted. */
 export interface Purged extends Note {
   backups: string[]
 }
@@ -24,8 +24,10 @@ export async function findPurged(tx: TenantTx, tenantId: number): Promise<Purged
   return rows[0]
 }
 
-/** Has the store looked at again, for each that was purged: it may have what nobody knew of. */
-export async function lookAgain(tx: TenantTx): Promise<void> {
+/**
+ * Marks every purged tenant to be checked again, because the store may contain backup files that were unknown before.
+ */
+export async function scheduleErasureCheck(tx: TenantTx): Promise<void> {
   await tx.db.updateTable('purged_tenants').set({ erased_at: null }).execute()
 }
 
@@ -37,20 +39,20 @@ export async function saveErased(tx: TenantTx, tenantId: number): Promise<void> 
     .execute()
 }
 
-/** Those that were purged, by the database's own record. */
+/** Returns the ids of the purged tenants recorded in the database. */
 export async function listPurged(tx: TenantTx): Promise<number[]> {
   const rows = await tx.db.selectFrom('purged_tenants').select('id').orderBy('id').execute()
   return rows.map(({ id }) => id)
 }
 
-/** As `listPurged`, on a connection of the owner's. */
-export async function purgedIn(client: Connection): Promise<number[]> {
+/** Does the same as `listPurged`, on a connection of the database owner. */
+export async function purgedIn(client: PgConnection): Promise<number[]> {
   const { rows } = await client.query<{ id: string }>('select id from purged_tenants')
   return rows.map(({ id }) => Number(id))
 }
 
-/** Whether the tenant's rows are on their way, past the point from which it can be put back. */
-export async function isBeingPurged(client: Connection, tenantId: number): Promise<boolean> {
+/** Returns true if the purge of the tenant has started. The tenant can then no longer be restored. */
+export async function isBeingPurged(client: PgConnection, tenantId: number): Promise<boolean> {
   const { rows } = await client.query(
     'select from tenants where id = $1 and purge_started_at is not null',
     [tenantId],
@@ -58,8 +60,8 @@ export async function isBeingPurged(client: Connection, tenantId: number): Promi
   return rows.length > 0
 }
 
-/** Enters what notes tell; the store has to be looked at again, as it may be another one. */
-export async function enterNotes(client: Connection, notes: readonly Note[]): Promise<void> {
+/** Records the purged tenants listed in notes. Schedules another check of the store, which may be a different one. */
+export async function enterNotes(client: PgConnection, notes: readonly Note[]): Promise<void> {
   await client.query('update purged_tenants set erased_at = null')
   for (const { tenant_id, purged_at } of notes)
     await client.query(
@@ -68,7 +70,9 @@ export async function enterNotes(client: Connection, notes: readonly Note[]): Pr
     )
 }
 
-/** Enters what notes tell of this database. Returns those whose tenants are here all the same. */
+/**
+ * Records purged tenants from the notes of this database. Returns the notes that are wrong because their tenant exists.
+ */
 export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise<Note[]> {
   const wrong: Note[] = []
   for (const note of notes) {
@@ -84,8 +88,10 @@ export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise
   return wrong
 }
 
-/** When the job was begun that is at work; null where none is. Its file is named by that. */
-export async function startOf(tx: TenantTx, job: string): Promise<string | null> {
+/**
+ * Returns when the job was started, which is part of its file name. Returns null if the job is unknown or not started.
+ */
+export async function startOfJob(tx: TenantTx, job: string): Promise<string | null> {
   const found = await tx.db
     .selectFrom('backup_jobs')
     .select('started_at')
@@ -94,7 +100,7 @@ export async function startOf(tx: TenantTx, job: string): Promise<string | null>
   return found?.started_at ?? null
 }
 
-/** What is known of the file of a backup. */
+/** Returns what is recorded about the file of a completed backup; undefined if there is no such backup. */
 export async function findFiled(tx: TenantTx, id: string): Promise<Filed | undefined> {
   const { rows } = await sql<Filed>`
     select id, rewritten_at, size_bytes, sha256, records, schema_version
@@ -102,7 +108,7 @@ export async function findFiled(tx: TenantTx, id: string): Promise<Filed | undef
   return rows[0]
 }
 
-/** Says that the file is another one now, and was read to its end. */
+/** Records that the backup's file was replaced, and that the new file was verified. */
 export async function saveRewritten(tx: TenantTx, id: string, made: Rewritten): Promise<void> {
   await tx.db
     .updateTable('backups')
@@ -117,20 +123,23 @@ export async function saveRewritten(tx: TenantTx, id: string, made: Rewritten): 
     .execute()
 }
 
-/** A backup of everything that may hold a tenant. */
-export interface Holding {
+/** A full backup that may contain a tenant. */
+export interface StoredFiles {
   id: string
   is_whole: boolean
-  /** Whether it was written anew without the tenant. */
+  /** True if the backup was already rewritten to remove the tenant. */
   is_done: boolean
 }
 
 /**
- * The backups of everything from before the tenant's purge, the latest first; none where it was not purged. Longer than an
- * hour behind it no snapshot is as old as the purge.
+ * Returns the full backups that may contain a purged tenant, latest first. Returns undefined if the tenant was not
+ * purged. Includes backups created up to an hour after the purge, because their snapshot may be older.
  */
-export async function listHolding(tx: TenantTx, tenantId: number): Promise<Holding[] | undefined> {
-  const { rows } = await sql<{ backups: Holding[] | null }>`
+export async function listHolding(
+  tx: TenantTx,
+  tenantId: number,
+): Promise<StoredFiles[] | undefined> {
+  const { rows } = await sql<{ backups: StoredFiles[] | null }>`
     select (select json_agg(json_build_object('id', b.id, 'is_whole', b.status = 'completed',
         'is_done', p.id = any(b.forgotten)) order by b.created_at desc, b.id)
       from backups b where b.type = 'full' and b.status in ('running', 'completed')
@@ -139,7 +148,7 @@ export async function listHolding(tx: TenantTx, tenantId: number): Promise<Holdi
   return rows[0] && (rows[0].backups ?? [])
 }
 
-/** The job that writes a backup anew, where one waits or runs. */
+/** Returns the id of the queued or running job that rewrites a backup; undefined if there is none. */
 export async function forgettingJob(tx: TenantTx): Promise<string | undefined> {
   const job = await tx.db
     .selectFrom('backup_jobs')

@@ -1,20 +1,20 @@
 /**
- * Carries a purge on into the store: the note that outlives the database, and the end of the tenant's own
- * backups. What is to be done is in the database, so a store that is away is tried again.
+ * Extends a tenant's purge to the backup store: writes a note that outlives the database, and deletes the tenant's own
+ * backups. The pending work is recorded in the database, so it is retried after the store was unreachable.
  */
 
 import { MINUTE } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
-import type { Background } from '../../../platform/feature.ts'
+import type { Background } from '../../../platform/feature/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Keeper } from '../file/identity.ts'
-import { idOf, sidecarName } from '../file/names.ts'
+import { backupIdOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
-import { leaveNote } from './notes.ts'
+import { leaveNote } from './purge-notes.ts'
 import { type NoteDeps, noteRecords } from './purged-records.ts'
-import { type Unknown, unknownIn } from './unknown.ts'
+import { type Unknown, unknownIn } from './unlisted-backups.ts'
 
 const LOOK_EVERY_MS = 5 * MINUTE
 
@@ -25,7 +25,7 @@ export interface EraseDeps {
   log: Logger
 }
 
-/** Looks for purges that the store has not heard of, until stopped. */
+/** Polls for purges that are not yet recorded in the store. Runs until it is stopped. */
 export function startErasing(deps: EraseDeps & NoteDeps): Background {
   const stopping = new AbortController()
   const looking = poller(
@@ -37,7 +37,7 @@ export function startErasing(deps: EraseDeps & NoteDeps): Background {
     {
       clock: deps.db.clock,
       pollMs: LOOK_EVERY_MS,
-      onError: logFailures('erasing what was purged', deps.log),
+      onError: logFailures('erasure of purged data from backups', deps.log),
     },
   )
   return {
@@ -49,7 +49,7 @@ export function startErasing(deps: EraseDeps & NoteDeps): Background {
   }
 }
 
-/** @throws what the store says, once all were tried */
+/** Records every pending purge in the store. @throws the first store error, after trying all tenants */
 export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise<void> {
   const { db, log } = deps
   const failures: unknown[] = []
@@ -62,10 +62,10 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
       const left = await erase(deps, purged, unknown, signal)
       if (left.length > 0)
         throw new Error(
-          `the store keeps ${left.length} objects of backups of tenant ${purged.tenant_id}`,
+          `the store still has ${left.length} locked objects of backups of tenant ${purged.tenant_id}`,
         )
       await db.acrossTenants((tx) => saveErased(tx, purged.tenant_id))
-      log.info({ tenant: purged.tenant_id }, 'a purged tenant is noted in the store of backups')
+      log.info({ tenant: purged.tenant_id }, 'tenant purge recorded in the backup store')
     } catch (error) {
       failures.push(error)
     }
@@ -74,8 +74,9 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
 }
 
 /**
- * Returns the names of what the store keeps of the tenant's own backups, for a while or for good.
- * @param unknown that lie in the store alone: its own are among them where the database was lost since
+ * Writes the note of a purged tenant and deletes the tenant's own backups. Returns the names of objects that the store
+ * did not delete, for example because they are locked.
+ * @param unknown backups that are in the store but not in the database, for example after the database was lost
  */
 export async function erase(
   { store, keeper }: Pick<EraseDeps, 'store' | 'keeper'>,
@@ -86,12 +87,12 @@ export async function erase(
   await leaveNote(store, keeper, purged, signal)
   const backups = [...purged.backups, ...ownOf(purged, unknown)]
   const isOwn = ({ name }: StoredObject) =>
-    backups.some((id) => idOf(name) === id || name === sidecarName(id))
-  // Before they are forgotten who they are of: a file without a list entry is an orphan, which nobody adopts.
+    backups.some((id) => backupIdOf(name) === id || name === sidecarName(id))
+  // Deletes files before list entries, because only the list entry tells which tenant a file belongs to.
   for (const { name } of (await store.list()).filter(isOwn))
-    if (idOf(name) !== undefined) await store.delete(name)
+    if (backupIdOf(name) !== undefined) await store.delete(name)
   const left = (await store.list()).filter(isOwn).map(({ name }) => name)
-  if (left.some((name) => idOf(name) !== undefined)) return left
+  if (left.some((name) => backupIdOf(name) !== undefined)) return left
   for (const id of backups) await store.delete(sidecarName(id))
   return (await store.list()).filter(isOwn).map(({ name }) => name)
 }

@@ -1,4 +1,4 @@
-/** `wardkeep backup forget-tenant`: takes a purged tenant out of the backups of everything. */
+/** Implements `wardkeep backup forget-tenant`, which removes a purged tenant from the full backups. */
 
 import { randomUUID } from 'node:crypto'
 import { StartupError } from '../../../lib/startup-error.ts'
@@ -6,32 +6,41 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import { insertJob } from '../backups.store.ts'
 import { UnreadableFile } from '../file/age.ts'
-import { entryIdOf, idOf } from '../file/names.ts'
+import { backupIdOf, entryIdOf } from '../file/names.ts'
 import { NotStoredError } from '../stores/store.ts'
-import { findFiled, findPurged, forgettingJob, type Holding, listHolding } from './erase.store.ts'
+import {
+  findFiled,
+  findPurged,
+  forgettingJob,
+  listHolding,
+  type StoredFiles,
+} from './erase.store.ts'
 import { erase } from './erase.ts'
-import { type FileDeps, KeptError, settle } from './rewrite.ts'
-import { type Unknown, unknownIn } from './unknown.ts'
+import { KeptError, type RewriteDeps, settleRewrite } from './rewrite.ts'
+import { type Unknown, unknownIn } from './unlisted-backups.ts'
 
-/** What is wrong with one backup, in words; anything else is a fault of the whole work. */
+/** Errors that concern one backup and carry a message for the operator. Any other error aborts the command. */
 const SENTENCES = [StartupError, UnreadableFile, NotStoredError, KeptError]
 
 export interface Forgetting {
   tenant_id: number
-  /** The backups that do not hold it any more: written anew just now, or earlier. */
+  /** The backups that no longer contain the tenant: rewritten by this command, or by an earlier one. */
   rewritten: string[]
   earlier: string[]
-  /** Those that may still hold it, and why. */
+  /** The backups that may still contain the tenant, each with the reason. */
   left: { backup_id: string; reason: string }[]
 }
 
-export interface ForgetTenantDeps extends FileDeps {
+export interface ForgetTenantDeps extends RewriteDeps {
   db: Scopes
-  /** Does a job to its end, or waits until somebody else has. @throws StartupError with why it failed */
+  /**
+   * Waits until a job ends. Runs the job in this process if no other process does.
+   * @throws StartupError with the cause if the job fails
+   */
   follow(job: string, onProgress: (share: number) => void): Promise<void>
 }
 
-/** @throws StartupError where the tenant was not purged */
+/** Rewrites all full backups that contain the tenant. @throws StartupError if the tenant was not purged */
 export async function forgetTenant(
   deps: ForgetTenantDeps,
   tenantId: number,
@@ -41,7 +50,7 @@ export async function forgetTenant(
   const holding = await db.acrossTenants((tx) => listHolding(tx, tenantId), 'read')
   if (!holding)
     throw new StartupError(
-      `Tenant ${tenantId} was not purged: only one that is gone for good is taken out of backups.`,
+      `Tenant ${tenantId} is not purged. Only a purged tenant can be removed from backups.`,
     )
   const outcome: Forgetting = { tenant_id: tenantId, rewritten: [], earlier: [], left: [] }
   for (const [index, backup] of holding.entries())
@@ -58,7 +67,7 @@ export async function forgetTenant(
   return outcome
 }
 
-/** Deletes the tenant's own backups. Returns those that the store keeps. */
+/** Deletes the tenant's own backups. Returns those that the store did not delete because they are locked. */
 async function eraseOwn(
   deps: ForgetTenantDeps,
   tenantId: number,
@@ -66,24 +75,25 @@ async function eraseOwn(
 ): Promise<Forgetting['left']> {
   const purged = await deps.db.acrossTenants((tx) => findPurged(tx, tenantId), 'read')
   const kept = purged ? await erase(deps, purged, unknown, new AbortController().signal) : []
-  const ids = kept.flatMap((name) => idOf(name) ?? entryIdOf(name) ?? [])
-  const reason = 'it is of the tenant alone, and the store keeps it until its lock ends'
+  const ids = kept.flatMap((name) => backupIdOf(name) ?? entryIdOf(name) ?? [])
+  const reason = 'it is a backup of this tenant, and the store keeps it until its lock ends'
   return [...new Set(ids)].map((backup_id) => ({ backup_id, reason }))
 }
 
 async function forgetIn(
   deps: ForgetTenantDeps,
-  { id, is_whole, is_done }: Holding,
+  { id, is_whole, is_done }: StoredFiles,
   onProgress: (share: number) => void,
 ): Promise<void> {
   const { db, follow } = deps
-  if (!is_whole) throw new StartupError('it is being made: ask again once it is whole')
+  if (!is_whole)
+    throw new StartupError('it is still being created. Run the command again when it is completed')
   if (is_done) {
     const backup = await db.acrossTenants((tx) => findFiled(tx, id), 'read')
-    if (backup) await settle(backup, deps, new AbortController().signal)
+    if (backup) await settleRewrite(backup, deps, new AbortController().signal)
     return
   }
-  // One that somebody began, and did not end, comes first.
+  // First finishes the job of an earlier command that was interrupted.
   const begun = await db.acrossTenants(forgettingJob, 'read')
   if (begun) await follow(begun, () => undefined).catch(() => undefined)
   await follow(await db.acrossTenants((tx) => queue(tx, id)), onProgress)
@@ -96,7 +106,7 @@ async function queue(tx: TenantTx, backup_id: string): Promise<string> {
   return id
 }
 
-/** Of these the ones that may hold the tenant, and can't be written anew. */
+/** Selects the unregistered backups that may contain the tenant but cannot be rewritten. */
 const unwritten = (unknown: readonly Unknown[]): Forgetting['left'] =>
   unknown.flatMap(({ id, told }) => {
     if (typeof told === 'string') return [{ backup_id: id, reason: told }]
@@ -104,4 +114,4 @@ const unwritten = (unknown: readonly Unknown[]): Forgetting['left'] =>
   })
 
 const UNKNOWN =
-  'the database does not know it; wardkeep backup adopt enters it, or counts it as failed: then delete it'
+  'it is not registered in the database, or registered as failed. Run wardkeep backup adopt. If that does not register it, delete its files'

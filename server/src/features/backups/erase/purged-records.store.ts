@@ -1,8 +1,8 @@
-/** The SQL of records that were destroyed one at a time. */
+/** The SQL for individually purged records, such as patients. */
 import { sql } from 'kysely'
 import pg from 'pg'
-import { type Connection, PLATFORM_ROLE, type TenantTx } from '../../../platform/db/index.ts'
-import type { PurgedRecords } from '../../../platform/restore-rule.ts'
+import { type PgConnection, PLATFORM_ROLE, type TenantTx } from '../../../platform/db/index.ts'
+import type { PurgedRecords } from '../../../platform/feature/restore-rule.ts'
 
 const id = pg.escapeIdentifier
 
@@ -11,15 +11,15 @@ export interface PurgedRecord {
   tenant_id: number
 }
 
-/** Records of one table that were destroyed, by the notes in a store. */
+/** The purged records of one table, as listed by a note in a store. */
 export interface RecordNotes {
-  /** The table of the records. */
+  /** The table that contained the records. */
   table: string
   installation: string
   ids: PurgedRecord[]
 }
 
-/** Returns the installation, and up to `limit` records that the store has not recorded, by id. */
+/** Returns the installation id, and up to `limit` purged records that no note in the store lists yet, ordered by id. */
 export async function listUnnoted(
   tx: TenantTx,
   { purged }: PurgedRecords,
@@ -42,9 +42,12 @@ export async function saveNoted(
   await sql`update ${sql.table(purged)} set noted_at = now() where id = any(${ids})`.execute(tx.db)
 }
 
-/** Deletes the records of the notes from a loaded database, as the role that sees all. Returns how many. */
+/**
+ * Deletes the records listed in notes from a newly loaded database, using the role that sees all rows. Returns the
+ * number of deleted records for each table.
+ */
 export async function deleteNoted(
-  client: Connection,
+  client: PgConnection,
   records: readonly PurgedRecords[],
   notes: readonly RecordNotes[],
 ): Promise<Record<string, number>> {
@@ -62,9 +65,12 @@ export async function deleteNoted(
   return deleted
 }
 
-/** Enters what notes tell, and has them noted again. A schema that is older than the records has nothing to enter. */
+/**
+ * Records the purged records listed in notes, and schedules new notes for them. Skips tables that do not exist in an
+ * older schema.
+ */
 export async function enterRecords(
-  client: Connection,
+  client: PgConnection,
   records: readonly PurgedRecords[],
   notes: readonly RecordNotes[],
 ): Promise<void> {
@@ -75,7 +81,7 @@ export async function enterRecords(
       one.purged,
     ])
     if (rows.length === 0) continue
-    // The store may be another one.
+    // The current store may be a different one that has none of these notes.
     await client.query(`update ${id(one.purged)} set noted_at = null`)
     const ids = notes.filter((note) => note.table === one.table).flatMap((note) => note.ids)
     await client.query(
@@ -88,9 +94,12 @@ export async function enterRecords(
   await client.query('commit')
 }
 
-/** Takes destroyed records and their parts off the stage. Returns how many records of each table it had. */
+/**
+ * Deletes purged records and their dependent rows from the staging tables. Returns the number of records for each
+ * table.
+ */
 export async function dropPurged(
-  client: Connection,
+  client: PgConnection,
   records: readonly PurgedRecords[],
   isStaged: (table: string) => boolean,
   stageOf: (table: string) => string,

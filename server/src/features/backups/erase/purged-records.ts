@@ -1,19 +1,19 @@
 /**
- * Keeps records that were destroyed one at a time, such as purged patients, from coming back by a backup that is older
- * than their destruction. The database lists them; notes beside the backups outlive the database (ADR 0030). A note has
- * numbers only, no personal data.
+ * Prevents older backups from restoring records that were purged individually, such as patients. The database lists
+ * these records. Notes stored next to the backups preserve the list if the database is lost (ADR 0030). A note contains
+ * only ids, no personal data.
  */
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
+import type { PurgedRecords } from '../../../platform/feature/restore-rule.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { PurgedRecords } from '../../../platform/restore-rule.ts'
 import type { Keeper } from '../file/identity.ts'
-import { readSigned, writeSigned } from '../file/signed.ts'
+import { readSigned, writeSigned } from '../file/signed-text.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { listUnnoted, type RecordNotes, saveNoted } from './purged-records.store.ts'
 
-/** Numbers in one note, which keeps it well below the bound of a signed text. */
+/** The maximum number of ids in one note. Keeps the note well below the size limit of a signed text. */
 const MAX_TOGETHER = 10_000
 
 const RecordNote = Compile(
@@ -36,7 +36,7 @@ export interface NoteDeps {
   purgedRecords: readonly PurgedRecords[]
 }
 
-/** Writes notes of the records that the store has not recorded yet. @throws StoreError */
+/** Writes notes for purged records that no note in the store lists yet. @throws StoreError */
 export async function noteRecords(
   { db, store, keeper, purgedRecords }: NoteDeps,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function noteRecords(
       const [first] = unnoted.ids
       if (first === undefined) break
       const value = { purged_records: records.table, ...unnoted }
-      // Signed by former root keys too: an older backup may be all that is left beside one of them.
+      // Signs with all root keys, because a server that restores an old backup may have only a former one.
       await writeSigned(
         store,
         { sign: keeper.signByAll },
@@ -61,7 +61,7 @@ export async function noteRecords(
     }
 }
 
-/** Returns the notes of the stores. Logs those with an invalid signature, whose records come back. */
+/** Returns the valid notes in the stores. Logs the invalid notes, whose records will be restored. */
 export async function recordNotesIn(
   stores: readonly Store[],
   keeper: Keeper,
@@ -72,14 +72,14 @@ export async function recordNotesIn(
     for (const { name } of await store.list()) {
       if (!NAME.test(name)) continue
       const told = await readSigned(store, keeper, name).catch((error: unknown) => {
-        // Another process may be rewriting it.
+        // The note may be missing for a moment while another process rewrites it.
         if (error instanceof NotStoredError) return error.message
         throw error
       })
       if (typeof told === 'string' || !RecordNote.Check(told))
         log.warn(
           { name, place: store.place },
-          'invalid note of purged records; its records come back',
+          'invalid list of purged records; these records will be restored',
         )
       else
         notes.push({ table: told.purged_records, installation: told.installation, ids: told.ids })

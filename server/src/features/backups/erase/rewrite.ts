@@ -1,32 +1,32 @@
-/** Writes a backup anew, as a stream, without the rows of tenants that were purged. */
+/** Rewrites a backup as a stream, leaving out the rows of purged tenants. */
 
 import type { Scopes } from '../../../platform/db/index.ts'
 import { isBeingRestored, keepReadersOff } from '../backups.store.ts'
-import { measure, verifyFile, type Watch, writeSidecar } from '../create/create.ts'
+import { type BackupProgress, measure, verifyFile, writeSidecar } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
-import { fileName, idOf, sidecarName } from '../file/names.ts'
+import { backupIdOf, fileName, sidecarName } from '../file/names.ts'
 import { type OpenedBackup, openBackup } from '../file/read.ts'
-import { findSigned } from '../file/signed.ts'
+import { findSigned } from '../file/signed-text.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
 import { type Source, writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
 import type { Made } from '../work/work.store.ts'
 
-/** What writing comes to of the whole work; reading back is the rest. */
+/** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
 const WRITING = 0.7
 
-export interface FileDeps {
+export interface RewriteDeps {
   store: Store
   keeper: Keeper
 }
 
-export interface SettleDeps extends FileDeps {
+export interface SettleDeps extends RewriteDeps {
   db: Scopes
 }
 
-/** A backup whose file is known. */
+/** A completed backup, and what is recorded about its file. */
 export interface Filed extends Omit<Made, 'locked_until'> {
   id: string
   rewritten_at: string | null
@@ -38,14 +38,15 @@ export interface Rewritten extends Made {
 }
 
 /**
- * Writes the file anew beside the former one, and reads it again to its end: nothing refers to it yet.
- * @throws UnreadableFile where the former one is not whole, or was not made with this root key
+ * Writes a new file next to the previous one and verifies it. The database and the list entry still name the previous
+ * file.
+ * @throws UnreadableFile if the previous file is incomplete, or was not created with a known root key
  */
 export async function rewrite(
   { id, size_bytes, rewritten_at: before, schema_version }: Filed,
   { rewritten_at, forgotten }: Pick<Rewritten, 'rewritten_at' | 'forgotten'>,
-  { store, keeper }: FileDeps,
-  watch: Pick<Watch, 'signal' | 'progress'>,
+  { store, keeper }: RewriteDeps,
+  watch: Pick<BackupProgress, 'signal' | 'progress'>,
 ): Promise<Rewritten> {
   await store.requireRoom(size_bytes)
   const read = measure(store.read(fileName(id, before)), (bytes) => {
@@ -54,7 +55,7 @@ export async function rewrite(
   })
   await using file = await openBackup(read.source, keeper)
   if (file.header.backup_id !== id)
-    throw new UnreadableFile('the file is another backup than its name says')
+    throw new UnreadableFile('the file contains a different backup than its name says')
   const writer = await ownKeeper(keeper, file.header)
   let records = 0
   const source: Source = {
@@ -77,12 +78,15 @@ export async function rewrite(
 }
 
 /**
- * Of the root key that the header names. The keys in the backup are wrapped by that one: a bare machine, which
- * is given one root key, could use no file that opens by another. Files of earlier releases name none.
+ * Returns a keeper that writes with the root key named in the header, because that key also wraps the data keys in the
+ * backup. Otherwise a new machine with only this root key could not read the file. Files of earlier releases name no
+ * root key; for them the current one is used.
  */
 const ownKeeper = (keeper: Keeper, { keys }: Header): Promise<Keeper> => keeper.by(keys.root_key)
 
-/** The rows of each table but for those of the tenants. They end once the whole file is proven, or fail. */
+/**
+ * Returns a function that yields the rows of a table without the given tenants. Throws if the file turns out invalid.
+ */
 function rowsOf(
   { header, parts, first }: OpenedBackup,
   tenants: ReadonlySet<number>,
@@ -95,18 +99,18 @@ function rowsOf(
       if (kept.rows.length > 0) yield kept.rows
       next = await parts.next()
     }
-    // What is signed next has to be of a file that was read, and proven, to its end.
+    // The new signature must cover only rows of a file that was read and verified to its end.
     if (table === header.tables.at(-1) && !next.done)
-      throw new UnreadableFile(`the rows of ${next.value.table} are not where they belong`)
+      throw new UnreadableFile(`the rows of ${next.value.table} are in the wrong order`)
   }
 }
 
 /**
- * Makes the store what the database says of a backup: the list entry is that of its file, and no other file
- * of it is there. Where it was ended in between it is done once more.
- * @throws KeptError where the former file is still there: it is read, or locked
+ * Makes the store match the database: the list entry describes the current file, and no other file of the backup
+ * exists. Can be repeated safely after an interruption.
+ * @throws KeptError if the previous file could not be deleted because it is being read or is locked
  */
-export async function settle(
+export async function settleRewrite(
   backup: Filed,
   { db, store, keeper }: SettleDeps,
   signal: AbortSignal,
@@ -120,18 +124,22 @@ export async function settle(
   }
   const former = async () =>
     (await store.list()).flatMap((other) =>
-      idOf(other.name) === backup.id && other.name !== name ? [other.name] : [],
+      backupIdOf(other.name) === backup.id && other.name !== name ? [other.name] : [],
     )
   const found = await former()
   if (found.length === 0) return
   await db.acrossTenants(async (tx) => {
     if ((await isBeingRestored(tx, backup.id)) || !(await keepReadersOff(tx, backup.id)))
-      throw new KeptError('somebody reads the former file, with all that was in it; ask again')
+      throw new KeptError(
+        'the previous file is still being read, so it could not be deleted. Run the command again',
+      )
     for (const other of found) await store.delete(other)
   })
   if ((await former()).length > 0)
-    throw new KeptError('the store keeps the former file, with all that was in it')
+    throw new KeptError(
+      'the store keeps the previous file, which still contains the tenant, until its lock ends',
+    )
 }
 
-/** The former file is still there. */
+/** Thrown when the previous file of a backup could not be deleted. */
 export class KeptError extends Error {}

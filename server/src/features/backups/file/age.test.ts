@@ -1,4 +1,4 @@
-/** age files: what other programs make opens here, what is made here opens there, and nothing else does. */
+/** Tests that age files are compatible with other programs, and that only valid files can be decrypted. */
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -36,7 +36,7 @@ async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
 const sealed = (bytes: Uint8Array, ...more: string[]) =>
   collect(encrypt(pieces(bytes), [recipient, ...more]))
 
-/** What a reading yields before it ends, and whether it ends well. */
+/** Collects the bytes that a stream yields, and its error if it fails. */
 async function release(source: AsyncIterable<Uint8Array>) {
   const parts: Uint8Array[] = []
   try {
@@ -47,7 +47,7 @@ async function release(source: AsyncIterable<Uint8Array>) {
   }
 }
 
-/** A file of the official vectors: what it expects, and its bytes. */
+/** Parses a file of the official test vectors into its expectations and its encrypted bytes. */
 function parseVector(bytes: Uint8Array) {
   const file = Buffer.from(bytes)
   const end = file.indexOf('\n\n')
@@ -60,10 +60,10 @@ function parseVector(bytes: Uint8Array) {
   return { all, one: (key: string) => all(key)[0], body }
 }
 
-describe('the official vectors', () => {
+describe('the official test vectors', () => {
   const cases = Object.entries(vectors).filter(([, bytes]) => bytes instanceof Uint8Array)
 
-  test('are all there', () => expect(cases.length).toBeGreaterThanOrEqual(143))
+  test('are complete', () => expect(cases.length).toBeGreaterThanOrEqual(143))
 
   test.each(cases)('%s', async (_, bytes) => {
     const { all, one, body } = parseVector(bytes)
@@ -71,7 +71,7 @@ describe('the official vectors', () => {
     for (const passphrase of all('passphrase')) opener.addPassphrase(passphrase)
     let file: Uint8Array = one('compressed') === 'zlib' ? inflateSync(body) : body
     if (one('armored')) {
-      // No backup is armored: the library takes it off, or refuses it.
+      // Wardkeep never writes armored files, so the library decodes the armor or rejects it.
       try {
         file = armor.decode(String(file))
       } catch {
@@ -86,12 +86,12 @@ describe('the official vectors', () => {
   })
 })
 
-describe('sizes at the edges of chunks', () => {
+describe('encrypts and decrypts a payload with this number of bytes:', () => {
   test.each([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 7])('%i', async (size) => {
     const bytes = randomBytes(size)
     const file = await sealed(bytes)
     expect(await collect(decrypt(pieces(file), openerOf(identity)))).toEqual(bytes)
-    // The library is the outside judge of what is made here, and ours of what it makes.
+    // Checks each direction against the age library, which is an independent implementation.
     expect(Buffer.from(await openerOf(identity).decrypt(file))).toEqual(bytes)
     const theirs = new Encrypter()
     theirs.addRecipient(recipient)
@@ -101,7 +101,7 @@ describe('sizes at the edges of chunks', () => {
   })
 })
 
-test('every recipient opens it, nobody else does', async () => {
+test('decrypts for every recipient and rejects other identities', async () => {
   const second = await generateIdentity()
   const stranger = await generateIdentity()
   const file = await sealed(Buffer.from('all of it'), await identityToRecipient(second))
@@ -110,8 +110,8 @@ test('every recipient opens it, nobody else does', async () => {
   await expect(collect(decrypt(pieces(file), openerOf(stranger)))).rejects.toThrow(UnreadableFile)
 })
 
-describe('a file that is not whole', () => {
-  test('is refused wherever it is cut', async () => {
+describe('a damaged file', () => {
+  test('is rejected wherever it is truncated', async () => {
     const file = await sealed(randomBytes(2 * CHUNK + 100))
     const payload = file.length - sealedSize(2 * CHUNK + 100)
     const cuts = [
@@ -127,7 +127,7 @@ describe('a file that is not whole', () => {
   })
 
   test.each(['header', 'nonce', 'chunk', 'tag', 'behind'])(
-    'is refused altered: %s',
+    'is rejected if it was altered: %s',
     async (where) => {
       const size = CHUNK + 9
       const file = await sealed(randomBytes(size))
@@ -144,7 +144,7 @@ describe('a file that is not whole', () => {
   )
 })
 
-test('reads on only as fast as it is read', async () => {
+test('reads the source only as fast as its own output is read', async () => {
   let produced = 0
   async function* endless() {
     for (;;) {
@@ -166,7 +166,7 @@ const hasAge = (() => {
   }
 })()
 
-test.runIf(hasAge)('the age program opens what is made here, and the other way round', async () => {
+test.runIf(hasAge)('is compatible with the age program in both directions', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'wardkeep-age-'))
   try {
     const bytes = randomBytes(3 * CHUNK + 5)

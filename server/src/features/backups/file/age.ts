@@ -1,7 +1,7 @@
 /**
- * Files in the age v1 format (age-encryption.org/v1): the header by its library, which wraps the file key
- * for each recipient; the payload here, on Node's own ChaCha20-Poly1305, as a stream that keeps a chunk
- * or two in memory.
+ * Encrypts and decrypts files in the age v1 format (age-encryption.org/v1). The age library creates and reads the
+ * header, which wraps the file key for each recipient. The payload is encrypted with Node's ChaCha20-Poly1305 as a
+ * stream, which keeps at most two chunks in memory.
  */
 import {
   createCipheriv,
@@ -12,22 +12,22 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { type Decrypter, Encrypter, type Recipient, Stanza } from 'age-encryption'
-import { letGo } from '../../../lib/let-go.ts'
+import { letGo } from '../../../lib/free-memory.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const TAG_BYTES = 16
 const NONCE_BYTES = 16
-/** The format's own limit is none; a header of more recipients than this is no backup's. */
+/** The largest accepted header. The format has no limit, but a backup never has enough recipients to need more. */
 const MAX_HEADER_BYTES = 64 * 1024
 const CIPHER = 'chacha20-poly1305'
 const MAC_LINE = '\n--- '
 
-/** What does not open: cut, altered, or made for somebody else. */
+/** Thrown for a file that cannot be decrypted: truncated, altered, or encrypted for other recipients. */
 export class UnreadableFile extends Error {}
 
 /**
- * Yields the file's bytes: encrypted for each recipient.
- * @param recipients `age1…`, one at least
+ * Encrypts a stream so that each recipient can decrypt it.
+ * @param recipients age recipients (`age1…`), at least one
  */
 export async function* encrypt(
   source: AsyncIterable<Uint8Array>,
@@ -49,10 +49,10 @@ export async function* encrypt(
 }
 
 /**
- * Yields what the file holds.
- * @param opener knows the identities that the header is tried with
- * @throws UnreadableFile when it was made for none of them, cut, or altered: what was yielded before
- * is authentic, but may not be all
+ * Decrypts a stream.
+ * @param opener the decrypter with the identities to try on the header
+ * @throws UnreadableFile if the file is truncated, was altered, or was encrypted for none of the identities. Bytes
+ * yielded before the error are authentic, but may be incomplete.
  */
 export async function* decrypt(
   source: AsyncIterable<Uint8Array>,
@@ -66,23 +66,25 @@ export async function* decrypt(
   const counter = chunkCounter()
   let isFirst = true
   for await (const { chunk, isLast } of inChunks(sealed.tail(), CHUNK_BYTES + TAG_BYTES)) {
-    // Only a file that holds nothing at all ends with an empty chunk.
+    // An empty last chunk is valid only if the whole payload is empty.
     if (chunk.length < TAG_BYTES || (chunk.length === TAG_BYTES && !isFirst))
-      throw new UnreadableFile('the file is cut')
+      throw new UnreadableFile('the file is truncated')
     isFirst = false
     const text = openChunk(key, counter.next(isLast), chunk)
     if (text) yield text
     else {
-      // Authentic, but for the end: cut behind it, or with bytes behind what was the last.
+      // The chunk may be valid except for its end marker, because data after it was removed or added.
       const isFull = chunk.length === CHUNK_BYTES + TAG_BYTES
       const whole = isFull ? openChunk(key, counter.again(!isLast), chunk) : undefined
       if (whole) yield whole
-      throw new UnreadableFile(whole ? 'the file is cut or goes on' : 'the file was altered')
+      throw new UnreadableFile(
+        whole ? 'the file is truncated or has extra data' : 'the file was altered',
+      )
     }
   }
 }
 
-/** What the chunk holds; undefined when it was not sealed so. */
+/** Decrypts a chunk. Returns undefined if the chunk is not authentic for this key and nonce. */
 function openChunk(key: KeyObject, nonce: Buffer, chunk: Buffer): Buffer | undefined {
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
   decipher.setAuthTag(chunk.subarray(-TAG_BYTES))
@@ -95,29 +97,32 @@ function openChunk(key: KeyObject, nonce: Buffer, chunk: Buffer): Buffer | undef
   }
 }
 
-/** The bytes that a payload of so many has as a file, without its header. */
+/** Returns the size of an encrypted payload in bytes, without the header. */
 export const sealedSize = (bytes: number): number =>
   NONCE_BYTES + bytes + Math.max(1, Math.ceil(bytes / CHUNK_BYTES)) * TAG_BYTES
 
-/** A header for a new file key: the library's own of an empty file, whose key a recipient of ours sees. */
+/**
+ * Creates the header for a new file key. Encrypts an empty file with the library, and captures the file key through an
+ * additional recipient.
+ */
 async function newHeader(recipients: readonly string[]) {
   const encrypter = new Encrypter()
   let fileKey: Uint8Array | undefined
   const seen: Recipient = {
     wrapFileKey(key) {
       fileKey = Uint8Array.from(key)
-      // A stanza that no program knows is passed over; the format asks for random ones ("grease").
+      // Age programs ignore unknown stanzas. The format recommends adding random ones ("grease").
       return [new Stanza([`${randomBytes(4).toString('hex')}-grease`], randomBytes(32))]
     },
   }
   for (const recipient of recipients) encrypter.addRecipient(recipient)
   encrypter.addRecipient(seen)
   const file = Buffer.from(await encrypter.encrypt(new Uint8Array()))
-  if (!fileKey) throw new Error('the library did not ask to wrap the file key')
+  if (!fileKey) throw new Error('the age library did not wrap the file key')
   return { header: file.subarray(0, endOfHeader(file)), fileKey }
 }
 
-/** Where the header ends, behind its MAC's line; -1 when the bytes hold no whole one. */
+/** Returns the offset after the line with the header's MAC, where the header ends; -1 if the header is incomplete. */
 function endOfHeader(bytes: Buffer): number {
   const mac = bytes.indexOf(MAC_LINE)
   const end = mac < 0 ? -1 : bytes.indexOf('\n', mac + MAC_LINE.length)
@@ -132,7 +137,7 @@ async function openHeader(
     return await opener.decryptHeader(header)
   } catch (cause) {
     throw new UnreadableFile(
-      'the root key given here does not open it; give the root key that the backup was made with',
+      'the configured root key does not decrypt it. Configure the root key that the backup was created with',
       {
         cause,
       },
@@ -150,7 +155,8 @@ async function splitHeader(source: AsyncIterable<Uint8Array>) {
       return { header: bytes.subarray(0, end), rest: followedBy(first, chunks) }
     }
     const next = await chunks.next()
-    if (next.done || bytes.length > MAX_HEADER_BYTES) throw new UnreadableFile('no age file')
+    if (next.done || bytes.length > MAX_HEADER_BYTES)
+      throw new UnreadableFile('the file is not encrypted with age')
     bytes = Buffer.concat([bytes, next.value])
   }
 }
@@ -167,13 +173,13 @@ async function* followedBy(
   }
 }
 
-/** The first bytes of a source, and all behind them. */
+/** Splits a source into its first bytes and the remaining stream. */
 function skipping(source: AsyncGenerator<Uint8Array>, bytes: number) {
   let rest: Buffer = Buffer.alloc(0)
   const head = (async () => {
     while (rest.length < bytes) {
       const next = await source.next()
-      if (next.done) throw new UnreadableFile('the file is cut')
+      if (next.done) throw new UnreadableFile('the file is truncated')
       rest = Buffer.concat([rest, next.value])
     }
     const taken = rest.subarray(0, bytes)
@@ -184,15 +190,15 @@ function skipping(source: AsyncGenerator<Uint8Array>, bytes: number) {
 }
 
 /**
- * The bytes in pieces of one size, the last one with what is left: never empty unless there is nothing at
- * all. Each lies where the one before it lay, so that nothing is left to be collected.
+ * Yields the bytes in chunks of `size`. Only the last chunk may be shorter, and it is empty only if the source is
+ * empty. All chunks share one buffer to avoid garbage, so use each chunk before requesting the next.
  */
 async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
   const room = Buffer.allocUnsafeSlow(size)
   let length = 0
   for await (const part of source)
     for (let from = 0; from < part.length; ) {
-      // Not before more comes: one byte at least stays for the last.
+      // Yields a full chunk only when more bytes follow, because the last chunk must not be empty.
       if (length === size) {
         yield { chunk: room, isLast: false }
         length = 0
@@ -205,11 +211,11 @@ async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
   yield { chunk: room.subarray(0, length), isLast: true }
 }
 
-// As bytes it would be made a key object for each chunk, and in a slower way.
+// Creates the key object in advance, because Node would otherwise create one for each chunk, which is slower.
 const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32)))
 
-/** The nonces of the chunks: eleven bytes that count, and one that says which is the last. */
+/** Returns functions for chunk nonces: an eleven-byte counter, and a byte that is 1 for the last chunk. */
 function chunkCounter() {
   let count = -1
   const again = (isLast: boolean): Buffer => {
@@ -223,7 +229,7 @@ function chunkCounter() {
       count += 1
       return again(isLast)
     },
-    /** That of the same chunk once more. */
+    /** Returns the nonce of the current chunk without advancing the counter. */
     again,
   }
 }

@@ -1,4 +1,4 @@
-/** A backup's file: what was written is read again, and nothing that is not whole and ours is. */
+/** Tests that a written backup file can be read again, and that an incomplete or forged one is rejected. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -42,7 +42,7 @@ const rowsOf = (count: number, width: number) =>
 const TABLES: Record<string, Buffer> = {
   tenants: rowsOf(3, 10),
   empty: Buffer.alloc(0),
-  // More than two parts, one of them a single row that is longer than a part.
+  // Spans more than two part files. One row alone is longer than a part file.
   users: Buffer.concat([rowsOf(20_000, 900), rowsOf(1, PART_BYTES + 5), rowsOf(10, 3)]),
 }
 
@@ -65,7 +65,7 @@ async function readAgain(file: Uint8Array, by = keeper) {
   return { ...result, tables }
 }
 
-test('what was written is read again: header, rows, counts', async () => {
+test('reads back the header, rows and counts that were written', async () => {
   const { file, parts } = await written()
   const { header, manifest, tables } = await readAgain(file)
   expect(header).toEqual(headerOf(...Object.keys(TABLES)))
@@ -76,33 +76,33 @@ test('what was written is read again: header, rows, counts', async () => {
   expect(parts.reduce((sum, rows) => sum + rows, 0)).toBe(20_014)
 })
 
-test('each part ends where a row does', async () => {
+test('splits rows into parts only at the end of a row', async () => {
   const { file } = await written()
   const { tables } = await readAgain(file)
   for (const part of tables.users ?? []) expect(part.at(-1)).toBe(10)
   expect(tables.users?.length).toBeGreaterThan(2)
 })
 
-describe('does not read', () => {
-  test('with another root key', async () => {
+describe('an untrusted or damaged file', () => {
+  test('is rejected if it was created with another root key', async () => {
     const { file } = await written()
     const other = await openKeeper([keysFrom(randomBytes(32))], [])
     await expect(readAgain(file, other)).rejects.toThrow(UnreadableFile)
   })
 
-  test('what was encrypted for us by somebody else', async () => {
+  test('is rejected if it is signed with an unknown root key', async () => {
     const forger = await openKeeper([keysFrom(randomBytes(32))], keeper.recipients)
     const { file } = await written(forger)
-    await expect(readAgain(file)).rejects.toThrow('was not made with this root key')
+    await expect(readAgain(file)).rejects.toThrow('was not created with this root key')
   })
 
-  test.each([0.1, 0.5, 0.9, 0.9999])('a file that is cut at %d', async (share) => {
+  test.each([0.1, 0.5, 0.9, 0.9999])('is rejected if cut at %d of its size', async (share) => {
     const { file } = await written()
     const cut = file.subarray(0, Math.floor(file.length * share))
     await expect(readAgain(cut)).rejects.toThrow(UnreadableFile)
   })
 
-  test('an archive of other files', async () => {
+  test('is rejected if it is not a backup', async () => {
     const bytes = Buffer.concat(
       await Array.fromAsync(encrypt(pieces(randomBytes(1_000)), keeper.recipients)),
     )
@@ -110,7 +110,7 @@ describe('does not read', () => {
   })
 })
 
-test('a failure of the source ends the writing with it', async () => {
+test('passes on an error of the row source', async () => {
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield rowsOf(10, 10)
     throw new Error('the database went away')
@@ -133,7 +133,7 @@ const hasTools = (() => {
   }
 })()
 
-test.runIf(hasTools)('opens by age, zstd and tar, as its README says', async () => {
+test.runIf(hasTools)('can be unpacked with age, zstd and tar, as its README says', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'wardkeep-backup-'))
   try {
     const [key, file] = [join(folder, 'identity.txt'), join(folder, 'b1.tar.zst.age')]

@@ -1,4 +1,4 @@
-/** Files that a stranger made for us: each is refused by a sentence, soon, and in little memory. */
+/** Tests that each forged file is rejected early, with a readable error and without using much memory. */
 import { randomBytes } from 'node:crypto'
 import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { beforeAll, expect, it, test } from 'vitest'
@@ -14,7 +14,7 @@ const MIB = 1024 * 1024
 const END = Buffer.alloc(1024)
 
 let keeper: Keeper
-/** The archive of a backup that is right. */
+/** The uncompressed archive of a valid backup. */
 let right: Buffer
 
 async function* pieces(bytes: Uint8Array, size = 64 * 1024): AsyncGenerator<Uint8Array> {
@@ -48,7 +48,7 @@ const read = async (payload: Uint8Array) => {
   return readBackup(pieces(file), keeper, {})
 }
 
-/** An archive that begins with these files. */
+/** Creates an archive from the given files. */
 const archiveOf = (files: Record<string, Uint8Array>) =>
   joined(
     archive(
@@ -72,39 +72,39 @@ it.each([
   [
     'bytes after the frame',
     async () => Buffer.concat([zstdCompressSync(right), Buffer.from('more')]),
-    'bytes follow|zstd frame',
+    'followed by extra data|zstd frame',
   ],
   [
     'bytes after the frame, in another piece',
     async () => Buffer.concat([zstdCompressSync(right), randomBytes(200_000)]),
-    'bytes follow|zstd frame',
+    'followed by extra data|zstd frame',
   ],
   [
     'a second frame',
     async () => Buffer.concat([zstdCompressSync(right), zstdCompressSync(Buffer.from('more'))]),
-    'bytes follow|goes on',
+    'followed by extra data|data after its end',
   ],
   [
     'an empty second frame',
     async () => Buffer.concat([zstdCompressSync(right), zstdCompressSync(Buffer.alloc(0))]),
-    'bytes follow',
+    'followed by extra data',
   ],
   ['a damaged frame', async () => zstdCompressSync(right).fill(7, 60, 90), ''],
   ['a frame that is cut', async () => zstdCompressSync(right).subarray(0, -5), 'zstd frame'],
   [
     'a file after the end',
     async () => zstdCompressSync(Buffer.concat([right, await archiveOf({ other: END })])),
-    'goes on after its end',
+    'has data after its end',
   ],
   ['a header that is not JSON', async () => withHeader('not json'), 'header.json is not JSON'],
-  ['a header that is null', async () => withHeader('null'), 'not that of a backup'],
-  ['a header without tables', async () => withHeader('{"format":1}'), 'not that of a backup'],
+  ['a header that is null', async () => withHeader('null'), 'is not a backup file'],
+  ['a header without tables', async () => withHeader('{"format":1}'), 'is not a backup file'],
   [
     'a header of another format',
     async () => withHeader(JSON.stringify({ ...HEADER_VALUE, format: 2 })),
     'has format 2',
   ],
-])('refuses %s', async (_what, payload, sentence) => {
+])('rejects a backup file with %s', async (_what, payload, sentence) => {
   const reading = read(await payload())
   await expect(reading).rejects.toThrow(UnreadableFile)
   await expect(reading).rejects.toThrow(new RegExp(sentence))
@@ -113,14 +113,14 @@ it.each([
 it.each([
   ['README', { [README]: Buffer.alloc(600 * MIB) }],
   ['header', { [README]: Buffer.from('x'), [HEADER]: Buffer.alloc(300 * MIB) }],
-])('refuses a large %s before it is read', async (_what, files) => {
+])('rejects a large %s before reading it', async (_what, files) => {
   const payload = zstdCompressSync(await archiveOf(files))
   const before = process.memoryUsage().rss
-  await expect(read(payload)).rejects.toThrow('is larger than that of any backup')
+  await expect(read(payload)).rejects.toThrow('is too large')
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * MIB)
 })
 
-it('refuses an endless end of the archive once it has seen a little of it', async () => {
+it('rejects endless data after the archive without reading all of it', async () => {
   const zeros = Buffer.alloc(256 * MIB)
   const payload = zstdCompressSync(Buffer.concat([right, zeros]))
   let handedOut = 0
@@ -131,6 +131,6 @@ it('refuses an endless end of the archive once it has seen a little of it', asyn
       yield piece
     }
   }
-  await expect(readBackup(counted(), keeper, {})).rejects.toThrow('goes on after its end')
+  await expect(readBackup(counted(), keeper, {})).rejects.toThrow('has data after its end')
   expect(handedOut).toBeLessThanOrEqual(file.length)
 })

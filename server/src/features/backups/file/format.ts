@@ -1,4 +1,7 @@
-/** What is in a backup: its parts by name, and what it says of itself. `docs/backups.md` shows it. */
+/**
+ * Defines the format of a backup file: the names of its parts, its header and its manifest. See
+ * `docs/reference/backup-file.md`.
+ */
 
 export const FORMAT = 1
 
@@ -7,11 +10,11 @@ export const HEADER = 'header.json'
 export const MANIFEST = 'manifest.json'
 export const MANIFEST_MAC = 'manifest.mac'
 
-/** Rows of one file, cut at the end of a row; one row may be longer. */
+/** The size at which a new part file begins, after the end of the current row. A single row may be longer. */
 export const PART_BYTES = 8 * 1024 * 1024
-/** What zstd makes comes in pieces of this size: each costs the way from its thread. */
+/** The size of zstd's output chunks. Passing each chunk between threads has a cost, so they are large. */
 export const ZSTD_CHUNK_BYTES = 256 * 1024
-/** The longest row that PostgreSQL can hand out, and the part that it comes behind. */
+/** The maximum size of one file in a backup: the longest row that PostgreSQL can return, plus one part. */
 export const MAX_FILE_BYTES = 1024 * 1024 * 1024 + PART_BYTES
 
 export const BACKUP_TYPES = ['full', 'tenant'] as const
@@ -19,40 +22,40 @@ export type BackupType = (typeof BACKUP_TYPES)[number]
 
 export interface BackedUpTable {
   name: string
-  /** In the order of the rows' fields; generated columns are left out. */
+  /** The columns in the order of the fields in each row. Generated columns are left out. */
   columns: readonly string[]
-  /** Of a partitioned table: the months (`2026_11`) or days (`2026_11_21`) that it has. */
+  /** The months (`2026_11`) or days (`2026_11_21`) for which a partitioned table has partitions. */
   partitions?: readonly string[]
 }
 
-/** `header.json`: what a reader has to know before the first row. */
+/** The contents of `header.json`: the data that a reader needs before the first row. */
 export interface Header {
   format: typeof FORMAT
   backup_id: string
-  /** Of the database that it was taken of. */
+  /** The id of the database that was backed up. */
   installation: string
   type: BackupType
   tenant_id: number | null
-  /** Of the snapshot, ISO 8601. */
+  /** The time of the snapshot, in ISO 8601. */
   created_at: string
   schema_version: number
   migrations: readonly { version: number; checksum: string }[]
-  /** The keys under which sealed fields in it are, by their ids, and the root key that opens it. */
+  /** The ids of the keys that encrypt columns in the backup, and the root key that decrypts the file. */
   keys: {
     key_encryption_keys: readonly number[]
     data_keys: readonly number[]
-    /** Its fingerprint; files of earlier releases do not name it. */
+    /** The fingerprint of the root key. Files of earlier releases do not have it. */
     root_key?: string
   }
   tables: readonly BackedUpTable[]
-  /** The highest number that each sequence had given out; in a backup of everything. */
+  /** The last value of each sequence. Present only in a full backup. */
   sequences?: Readonly<Record<string, number>>
-  /** Of one that was written anew: when, and without which tenants, which were purged. */
+  /** When the backup was rewritten, and the ids of the purged tenants that were removed. */
   rewritten_at?: string
   forgotten?: readonly number[]
 }
 
-/** `manifest.json`, the last but one file: what was written. */
+/** The contents of `manifest.json`, the second to last file: the rows that were written. */
 export interface Manifest {
   backup_id: string
   /** SHA-256 of `header.json`, in hex. */
@@ -60,15 +63,15 @@ export interface Manifest {
   tables: Readonly<Record<string, { rows: number; bytes: number; sha256: string }>>
 }
 
-/** The rows of all tables. */
+/** Returns the number of rows in all tables. */
 export const recordsOf = ({ tables }: Manifest): number =>
   Object.values(tables).reduce((sum, { rows }) => sum + rows, 0)
 
-/** The file with rows of a table, counted from 1. */
+/** Returns the name of a part file with rows of a table. Parts are numbered from 1. */
 export const partName = (table: string, part: number): string =>
   `data/${table}/${String(part).padStart(6, '0')}.copy`
 
-/** The table whose rows a file holds; undefined for other files. */
+/** Returns the table whose rows a part file contains. Returns undefined for other files. */
 export const tableOf = (name: string): string | undefined =>
   /^data\/(\w+)\/\d{6,}[.]copy$/.exec(name)?.[1]
 

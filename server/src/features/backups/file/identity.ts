@@ -1,7 +1,7 @@
 /**
- * Whose backups are: an age identity of the service's own, derived from the root key, and a key that
- * proves that a file was made here. What is written opens by this identity and by the operator's; what
- * was written under a root key before it opens for as long as that key is kept.
+ * The keys of backups, derived from the root key: the service's own age identity, and a key that signs each file. Both
+ * the service and the operator's recipients can decrypt new files. Files created with a former root key remain readable
+ * while that key stays configured.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { bech32 } from '@scure/base'
@@ -9,27 +9,34 @@ import { Decrypter, identityToRecipient } from 'age-encryption'
 import { type DeriveKey, fingerprintBy, keysFrom } from '../../../platform/crypto/index.ts'
 
 export interface Keeper {
-  /** Of the root key that it is derived from. */
+  /** The fingerprint of the root key from which these keys are derived. */
   readonly fingerprint: string
-  /** `AGE-SECRET-KEY-1…`: for the safe, and in no log. */
+  /** The service's secret age identity (`AGE-SECRET-KEY-1…`). Never log it. */
   readonly identity: string
-  /** `age1…` of the service and of those in BACKUP_AGE_RECIPIENT. */
+  /** The age recipients (`age1…`): the service's own, and those in BACKUP_AGE_RECIPIENT. */
   readonly recipients: readonly string[]
-  /** Knows the identity, and those of the root keys before. */
+  /** The decrypter with the identities derived from the current and the former root keys. */
   readonly opener: Decrypter
-  /** The MAC of what a backup says of itself, in hex. */
+  /** Returns the hexadecimal MAC of a manifest or list entry, using the current root key. */
   sign(bytes: Uint8Array): string
-  /** Those by the current root key and by those before: whichever is left in the end proves it. */
+  /** Returns the MACs with the current and all former root keys. A verifier needs only one of these keys. */
   signByAll(bytes: Uint8Array): string
-  /** @param macs of `sign` or `signByAll`; one is enough */
+  /**
+   * Returns true if any MAC is valid.
+   * @param macs the result of `sign` or `signByAll`
+   */
   isSigned(bytes: Uint8Array, macs: string): boolean
-  /** Opens what this one does, and writes by the root key that is named; by the same one where it is not known. */
+  /**
+   * Returns a keeper that reads the same files but writes with the root key that has this fingerprint. An unknown or
+   * missing fingerprint selects the current root key.
+   */
   by(fingerprint: string | undefined): Promise<Keeper>
 }
 
 /**
- * @param ofRootKeys keys of the current root key, and of those before it
- * @param more recipients of the operator's, beside the service's own
+ * Derives the backup keys from the root keys.
+ * @param ofRootKeys the derivation functions of the current and the former root keys, current first
+ * @param more the operator's recipients, in addition to the service's own
  */
 export async function openKeeper(
   ofRootKeys: readonly [DeriveKey, ...DeriveKey[]],
@@ -62,13 +69,13 @@ export async function openKeeper(
   }
 }
 
-/** As `openKeeper`, where there are the root keys themselves. */
+/** Does the same as `openKeeper`, starting from the bytes of the root keys. */
 export const keeperBy = (
   [current, ...others]: readonly [Uint8Array, ...Uint8Array[]],
   more: readonly string[],
 ): Promise<Keeper> => openKeeper([keysFrom(current), ...others.map(keysFrom)], more)
 
-/** X25519 takes any 32 bytes as a secret key (RFC 7748 §5). */
+/** X25519 accepts any 32 bytes as a secret key (RFC 7748 §5). */
 const identityOf = (deriveKey: DeriveKey): string =>
   bech32.encodeFromBytes('AGE-SECRET-KEY-', deriveKey('backup identity')).toUpperCase()
 

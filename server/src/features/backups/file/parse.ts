@@ -1,4 +1,4 @@
-/** Parses the texts of a backup, which a stranger may have written. */
+/** Parses the JSON files in a backup, which may come from an untrusted source. */
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { UnreadableFile } from './age.ts'
@@ -46,16 +46,18 @@ const ManifestText = Compile(
   }),
 )
 
-/** @throws UnreadableFile for another format, and for an invalid header */
+/** @throws UnreadableFile if the header is invalid or has an unsupported format */
 export function parseHeader(text: Buffer): Header {
   const value = jsonOf(HEADER, text)
   const { format } = Object(value) as Partial<Header>
   if (typeof format === 'number' && format !== FORMAT)
-    throw new UnreadableFile(`the file has format ${format}, this release reads ${FORMAT}`)
+    throw new UnreadableFile(
+      `the file has format ${format}, but this release reads format ${FORMAT}`,
+    )
   return checked(HEADER, HeaderText, value) as Header
 }
 
-/** @throws UnreadableFile for an invalid manifest */
+/** @throws UnreadableFile if the manifest is invalid */
 export const parseManifest = (text: Buffer): Manifest =>
   checked(MANIFEST, ManifestText, jsonOf(MANIFEST, text)) as Manifest
 
@@ -68,6 +70,6 @@ function jsonOf(name: string, text: Buffer): unknown {
 }
 
 function checked(name: string, schema: ReturnType<typeof Compile<TSchema>>, value: unknown) {
-  if (!schema.Check(value)) throw new UnreadableFile(`${name} is not that of a backup`)
+  if (!schema.Check(value)) throw new UnreadableFile(`${name} is not a backup file`)
   return value
 }

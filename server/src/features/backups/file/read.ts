@@ -1,6 +1,6 @@
-/** Reads a backup as a stream, and proves as it goes that it is whole and was made here. */
+/** Reads a backup as a stream, and verifies that it is complete and signed with a root key of this installation. */
 import { createHash } from 'node:crypto'
-import { letGo } from '../../../lib/let-go.ts'
+import { letGo } from '../../../lib/free-memory.ts'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
   HEADER,
@@ -16,44 +16,47 @@ import {
 import type { Keeper } from './identity.ts'
 import { parseHeader, parseManifest } from './parse.ts'
 import { wholeRows } from './rows.ts'
-import { bytesOf, type ReadFile, unarchive } from './tar.ts'
+import { readWhole, type TarEntry, unarchive } from './tar.ts'
 import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
 
-/** Bounds of the README and the MAC, and of the header and the manifest, which grow with tenants and partitions. */
+/**
+ * The size limits: one for the README and the MAC, and one for the header and the manifest, which grow with the number
+ * of tables and partitions.
+ */
 const MAX_NOTE_BYTES = 64 * 1024
 const MAX_TEXT_BYTES = 16 * 1024 * 1024
 
-/** What a reader does with a backup. */
-export interface Reader {
-  /** Called before any row. What it throws ends the reading. */
+/** The callbacks that receive the contents of a backup. */
+export interface BackupReader {
+  /** Called before any rows are read. If it throws, reading stops. */
   header?(header: Header): Promise<void> | void
-  /** Called with rows of a table, in order, in COPY's text format. */
+  /** Called with complete rows of a table, in file order and in COPY's text format. */
   rows?(table: string, rows: Buffer): Promise<void> | void
 }
 
-/** Some rows of a table, in COPY's text format, cut where one ends. */
-export interface Part {
+/** A chunk of complete rows of one table, in COPY's text format. */
+export interface BackupPart {
   table: string
   rows: Buffer
 }
 
-/** What a backup says of itself, once all of it is proven. */
-export interface Proven {
+/** The header and the manifest of a file that was verified completely. */
+export interface VerifiedFile {
   header: Header
   manifest: Manifest
 }
 
 /**
- * Reads the file to its end. Until it returns nothing of it is proven: what came of the rows may still
- * have to be undone.
- * @throws UnreadableFile when it is cut, altered, or was not made with this root key
+ * Reads a whole backup file. The header and the rows are verified only when this function returns, so if it throws, the
+ * caller must undo what it did with them.
+ * @throws UnreadableFile if the file is truncated, altered, or not signed with a known root key
  */
 export async function readBackup(
   source: AsyncIterable<Uint8Array>,
   keeper: Keeper,
-  reader: Reader,
-): Promise<Proven> {
+  reader: BackupReader,
+): Promise<VerifiedFile> {
   await using parts = partsOf(source, keeper, reader.header, reader.rows === undefined)
   for (;;) {
     const next = await parts.next()
@@ -62,16 +65,16 @@ export async function readBackup(
   }
 }
 
-/** A backup whose header is read, and not proven. It is closed when it goes out of scope. */
+/** A backup whose header was read but is not verified yet. Closes the file when it goes out of scope. */
 export interface OpenedBackup extends AsyncDisposable {
   header: Header
-  /** The first part, or the end. */
-  first: IteratorResult<Part, Proven>
-  /** What follows: the backup is proven once the end was asked for. */
-  parts: AsyncGenerator<Part, Proven>
+  /** The first chunk of rows, or the end of the backup. */
+  first: IteratorResult<BackupPart, VerifiedFile>
+  /** The remaining chunks. The backup is verified once the generator has ended. */
+  parts: AsyncGenerator<BackupPart, VerifiedFile>
 }
 
-/** As `readBackup`, for whoever looks at the header, and then asks for part after part. */
+/** Opens a backup like `readBackup`, for a caller that checks the header first and then requests each chunk. */
 export async function openBackup(
   source: AsyncIterable<Uint8Array>,
   keeper: Keeper,
@@ -88,10 +91,10 @@ export async function openBackup(
 async function* partsOf(
   source: AsyncIterable<Uint8Array>,
   keeper: Keeper,
-  onHeader?: Reader['header'],
-  /** Whether the rows of a part are no longer used when the next is asked for. */
+  onHeader?: BackupReader['header'],
+  /** True if the caller stops using a chunk of rows before it requests the next one. */
   areLetGo = false,
-): AsyncGenerator<Part, Proven> {
+): AsyncGenerator<BackupPart, VerifiedFile> {
   const frame = unzstd(decrypt(source, keeper.opener), areLetGo ? letGo : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
@@ -108,13 +111,13 @@ async function* partsOf(
         add(total, rows)
         yield { table, rows }
       }
-    } else if (file.name === MANIFEST && !manifest) manifest = await bytesOf(file, MAX_TEXT_BYTES)
-    else if (file.name === MANIFEST_MAC && manifest) mac = await bytesOf(file, MAX_NOTE_BYTES)
+    } else if (file.name === MANIFEST && !manifest) manifest = await readWhole(file, MAX_TEXT_BYTES)
+    else if (file.name === MANIFEST_MAC && manifest) mac = await readWhole(file, MAX_NOTE_BYTES)
     else throw unknown(file)
   }
   if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
   if (!keeper.isSigned(manifest, String(mac).trim()))
-    throw new UnreadableFile('the backup was not made with this root key')
+    throw new UnreadableFile('the backup was not created with this root key')
   const value = parseManifest(manifest)
   compare(header, value, seen)
   return { header: header.value, manifest: value }
@@ -122,21 +125,21 @@ async function* partsOf(
 
 type Seen = Total & { parts: number }
 
-const unknown = ({ name }: ReadFile) => new UnreadableFile(`${name} is no file of a backup here`)
+const unknown = ({ name }: TarEntry) => new UnreadableFile(`${name} does not belong in a backup`)
 
-async function readHeader(files: AsyncGenerator<ReadFile>) {
+async function readHeader(files: AsyncGenerator<TarEntry>) {
   for (const name of [README, HEADER]) {
     const next = await files.next()
     if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
-    const text = await bytesOf(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
+    const text = await readWhole(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
     if (name !== HEADER) continue
     return { value: parseHeader(text), sha256: createHash('sha256').update(text).digest('hex') }
   }
   throw new UnreadableFile('the file is empty')
 }
 
-/** What was seen of a table, of which a part begins. */
-function beginPart(seen: Map<string, Seen>, table: string, file: ReadFile): Seen {
+/** Registers the next part file of a table. Returns the running total of the table's rows. */
+function beginPart(seen: Map<string, Seen>, table: string, file: TarEntry): Seen {
   const total = seen.get(table) ?? { ...newTotal(), parts: 0 }
   seen.set(table, total)
   total.parts += 1
@@ -144,7 +147,7 @@ function beginPart(seen: Map<string, Seen>, table: string, file: ReadFile): Seen
   return total
 }
 
-/** @throws UnreadableFile unless the manifest tells of this header and of these rows */
+/** @throws UnreadableFile if the manifest does not match the header or the rows that were read */
 function compare(
   header: { value: Header; sha256: string },
   manifest: Manifest,
@@ -152,14 +155,14 @@ function compare(
 ): void {
   const { tables, backup_id } = header.value
   if (manifest.header !== header.sha256 || manifest.backup_id !== backup_id)
-    throw new UnreadableFile('the manifest is of another backup')
+    throw new UnreadableFile('the manifest belongs to another backup')
   for (const { name } of tables) {
     const said = manifest.tables[name]
     const found = seen.get(name)
     const sha256 = (found?.hash ?? createHash('sha256')).digest('hex')
     if (!said || said.rows !== (found?.rows ?? 0) || said.sha256 !== sha256)
-      throw new UnreadableFile(`the rows of ${name} are not those that were written`)
+      throw new UnreadableFile(`the rows of ${name} differ from those that were written`)
   }
   const strange = [...seen.keys()].find((name) => !tables.some((table) => table.name === name))
-  if (strange) throw new UnreadableFile(`the header does not name ${strange}`)
+  if (strange) throw new UnreadableFile(`${strange} is not listed in the header`)
 }

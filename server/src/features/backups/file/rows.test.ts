@@ -1,4 +1,4 @@
-/** Rows cut where one ends, and what may be done with them how long. */
+/** Tests that streams are split only between rows, and how long the buffers of the parts stay valid. */
 import { expect, test } from 'vitest'
 import { ahead, inParts, wholeRows } from './rows.ts'
 
@@ -8,14 +8,14 @@ async function* chunks(text: string, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size))
 }
 
-test.each([1, 700, 65_536])('whole rows of chunks of %d bytes', async (size) => {
+test.each([1, 700, 65_536])('yields complete rows from chunks of %d bytes', async (size) => {
   const text = ROWS.slice(0, size === 1 ? 5_000 : ROWS.length)
   const pieces = (await Array.fromAsync(wholeRows(chunks(text, size)))).map(String)
   expect(pieces.join('')).toBe(text)
   for (const piece of pieces.slice(0, -1)) expect(piece.at(-1)).toBe('\n')
 })
 
-test('parts end where a row does, have their size at the least, and all bytes', async () => {
+test('starts a new part after the row that reaches the minimum size', async () => {
   const parts: string[] = []
   for await (const part of inParts(chunks(ROWS, 10_000), 100_000))
     parts.push(Buffer.concat(part).toString())
@@ -27,7 +27,7 @@ test('parts end where a row does, have their size at the least, and all bytes', 
   }
 })
 
-test('a row that is longer than a part is in one', async () => {
+test('does not split a row that is longer than a part', async () => {
   const long = `1\t${'y'.repeat(3 * 1024 * 1024)}\n`
   const parts: number[] = []
   for await (const part of inParts(chunks(`${ROWS}${long}${ROWS}`, 65_536), 4_000_000))
@@ -36,7 +36,7 @@ test('a row that is longer than a part is in one', async () => {
   expect(parts[0]).toBeGreaterThan(long.length)
 })
 
-test('a part is as it was until the one behind the next is asked for', async () => {
+test('keeps a part valid until two more parts are requested', async () => {
   const parts = inParts(chunks(ROWS, 10_000), 100_000)
   const first = (await parts.next()).value as Buffer[]
   const text = Buffer.concat(first).toString()
@@ -46,7 +46,7 @@ test('a part is as it was until the one behind the next is asked for', async () 
   expect(Buffer.concat(first).toString()).not.toBe(text)
 })
 
-test('the next is on its way while one is at work, and no more', async () => {
+test('fetches exactly one value in advance', async () => {
   const asked: number[] = []
   async function* numbers() {
     for (let number = 1; number <= 3; number += 1) {
@@ -57,7 +57,7 @@ test('the next is on its way while one is at work, and no more', async () => {
   for await (const number of ahead(numbers())) expect(asked).toEqual([1, 2, 3].slice(0, number + 1))
 })
 
-test('what fails is heard of behind the values before, and the source ends with its reader', async () => {
+test('yields the values before an error, and closes the source on break', async () => {
   let isEnded = false
   async function* failing() {
     try {

@@ -1,13 +1,13 @@
-/** Rows in COPY's text format, cut where a row ends: a line break within a value is written as \n. */
+/** Splits a stream of rows between rows. COPY's text format escapes line breaks in values, so each break ends a row. */
 
 const LINE_BREAK = 10
-/** The very bytes. */
+/** Returns a Buffer that shares the memory of the array. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
-/** Room is taken in blocks of this size. */
+/** The size of each allocated block of memory. */
 const BLOCK_BYTES = 1024 * 1024
 
-/** The rows in pieces of any size, without a copy but of those that came in two. */
+/** Yields complete rows in pieces of any size. Copies only rows that are spread over several chunks. */
 export async function* wholeRows(rows: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let begun: Buffer[] = []
   for await (const bytes of rows) {
@@ -26,9 +26,9 @@ export async function* wholeRows(rows: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /**
- * The rows in parts, each in blocks. The bytes of a part are good until the one behind the next is asked
- * for: they lie in the same two rooms by turns, so that none is left to be collected.
- * @param size that a part has at the least, but for the last
+ * Groups rows into parts, each as a list of memory blocks. A part stays valid until the part after the next is
+ * requested, because two sets of blocks are reused in turn to avoid garbage.
+ * @param size the minimum size of a part; only the last part may be smaller
  */
 export async function* inParts(
   rows: AsyncIterable<Uint8Array>,
@@ -37,7 +37,7 @@ export async function* inParts(
   const rooms: Buffer[][] = [[], []]
   const open = () => {
     const room = rooms.shift() ?? []
-    // Of a part that was huge not all is kept.
+    // Frees the additional blocks that an unusually large part needed.
     room.splice(Math.ceil(size / BLOCK_BYTES) + 1)
     rooms.push(room)
     return openPart(room)
@@ -56,7 +56,7 @@ export async function* inParts(
   if (part.bytes() > 0) yield part.end()
 }
 
-/** @param room its blocks, which are added to as it takes */
+/** @param room the memory blocks of the part; more blocks are allocated as needed */
 function openPart(room: Buffer[]) {
   let bytes = 0
   return {
@@ -77,7 +77,7 @@ function openPart(room: Buffer[]) {
   }
 }
 
-/** The same values, of which the next is on its way while one is at work. */
+/** Yields the values of a source, fetching the next value while the caller processes the current one. */
 export async function* ahead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = source.next()
   try {
@@ -85,7 +85,7 @@ export async function* ahead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
       const { done, value } = await next
       if (done) return
       next = source.next()
-      // Heard once it is this one's turn, if anybody still asks.
+      // Prevents an unhandled rejection. If the caller continues, the loop awaits this promise and throws the error.
       next.catch(() => undefined)
       yield value
     }

@@ -1,9 +1,9 @@
-/** Archives: as tar itself reads them, and read again here. */
+/** Tests that tar can read the archives, and that they can be read back. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { UnreadableFile } from './age.ts'
-import { archive, bytesOf, type TarFile, unarchive } from './tar.ts'
+import { archive, readWhole, type TarFile, unarchive } from './tar.ts'
 
 const FILES = {
   'README.txt': [Buffer.from('Read me.\n')],
@@ -27,7 +27,7 @@ async function* pieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 async function read(bytes: Buffer, size: number, maxBytes = 10_000) {
   const found: Record<string, Buffer> = {}
   for await (const file of unarchive(pieces(bytes, size), maxBytes))
-    found[file.name] = await bytesOf(file, 1024 * 1024)
+    found[file.name] = await readWhole(file, 1024 * 1024)
   return found
 }
 
@@ -35,7 +35,7 @@ const WHOLE = Object.fromEntries(
   Object.entries(FILES).map(([name, body]) => [name, Buffer.concat(body)]),
 )
 
-test('tar reads it', async () => {
+test('writes archives that tar can read', async () => {
   const input = await written()
   expect(execFileSync('tar', ['-t'], { input }).toString().trim().split('\n')).toEqual(NAMES)
   for (const name of NAMES)
@@ -44,14 +44,14 @@ test('tar reads it', async () => {
   expect(first).toMatch(/^-rw------- .* 9 2026-11-21 12:00/)
 })
 
-test.each([1, 511, 512, 513, 100_000])('is read again in pieces of %d bytes', async (size) => {
+test.each([1, 511, 512, 513, 100_000])('reads an archive in pieces of %d bytes', async (size) => {
   expect(await read(await written(), size)).toEqual(WHOLE)
 })
 
-test('is refused where it is cut, no archive, or has a file that is too large', async () => {
+test('rejects truncated archives, unrelated bytes and oversized files', async () => {
   const bytes = await written()
   await expect(read(bytes.subarray(0, 1_500), 400)).rejects.toThrow(UnreadableFile)
   await expect(read(bytes.subarray(0, 300), 400)).rejects.toThrow(UnreadableFile)
   await expect(read(randomBytes(4_000), 400)).rejects.toThrow(UnreadableFile)
-  await expect(read(bytes, 400, 1_000)).rejects.toThrow('larger than any file')
+  await expect(read(bytes, 400, 1_000)).rejects.toThrow('too large for a file')
 })

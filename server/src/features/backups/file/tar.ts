@@ -1,25 +1,27 @@
-/** tar as a stream of files, whose sizes are known before their bytes come. */
+/** Reads and writes tar archives as streams of files. The size of each file is known before its contents. */
 import { UnreadableFile } from './age.ts'
 
 const BLOCK = 512
-/** Two empty blocks end an archive; other programs fill up to a record of twenty blocks. */
+/**
+ * The maximum number of empty blocks after the last file. The format requires two; tar programs may write up to twenty.
+ */
 const MAX_END_BLOCKS = 20
 
 export interface TarFile {
   name: string
-  /** Its bytes, in pieces. */
+  /** The contents of the file, in one or more pieces. */
   body: readonly Uint8Array[]
 }
 
-/** A file as it is read. */
-export interface ReadFile {
+/** A file that is being read from an archive. */
+export interface TarEntry {
   name: string
   size: number
-  /** Its bytes, in pieces, which are to be read to their end before the next file. */
+  /** The contents of the file, in one or more pieces. Must be read completely before requesting the next file. */
   body: AsyncIterable<Buffer>
 }
 
-/** Yields the archive; what a file holds as it is, without a copy. @param mtime of all its files */
+/** Yields an archive with the files, without copying their contents. @param mtime the modification time of all files */
 export async function* archive(
   files: AsyncIterable<TarFile>,
   mtime: Date,
@@ -33,10 +35,10 @@ export async function* archive(
   yield Buffer.alloc(2 * BLOCK)
 }
 
-/** Files fill whole blocks. */
+/** Returns how many bytes fill up the last block of a file. */
 const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
 
-/** The header of a file that its owner alone may read (POSIX ustar). */
+/** Returns the POSIX ustar header of a file that only its owner may read. */
 function headerOf(name: string, size: number, mtime: Date): Buffer {
   const header = Buffer.alloc(BLOCK)
   const octal = (value: number, at: number, length: number) =>
@@ -47,7 +49,7 @@ function headerOf(name: string, size: number, mtime: Date): Buffer {
   octal(0, 116, 8)
   octal(size, 124, 12)
   octal(Math.floor(mtime.getTime() / 1000), 136, 12)
-  // The sum is of a header with blanks in its own place.
+  // The checksum is computed as if its own field contained blanks.
   header.write('        ', 148)
   header.write('0', 156)
   header.write('ustar\u000000', 257)
@@ -61,18 +63,18 @@ function headerOf(name: string, size: number, mtime: Date): Buffer {
 }
 
 /**
- * Yields the files of an archive, one after the other. What it holds on to are copies.
- * @param maxBytes of one file
- * @throws UnreadableFile where it is none, or is cut
+ * Yields the files of an archive in order. Copies bytes that it keeps, because the source may reuse its memory.
+ * @param maxBytes the maximum size of one file
+ * @throws UnreadableFile if the bytes are not an archive, or the archive is truncated
  */
 export async function* unarchive(
   source: AsyncIterable<Buffer>,
   maxBytes: number,
-): AsyncGenerator<ReadFile> {
+): AsyncGenerator<TarEntry> {
   const chunks = source[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)
 
-  /** So many bytes as they come; undefined where nothing is left. */
+  /** Returns the next piece, at most `most` bytes long. Returns undefined at the end of the source. */
   async function next(most: number): Promise<Buffer | undefined> {
     while (rest.length === 0) {
       const { done, value } = await chunks.next()
@@ -87,7 +89,7 @@ export async function* unarchive(
   async function* take(bytes: number): AsyncGenerator<Buffer> {
     for (let left = bytes; left > 0; ) {
       const piece = await next(left)
-      if (!piece) throw new UnreadableFile('the archive is cut')
+      if (!piece) throw new UnreadableFile('the archive is truncated')
       left -= piece.length
       yield piece
     }
@@ -96,7 +98,7 @@ export async function* unarchive(
   async function takeHeader(): Promise<Buffer | undefined> {
     const first = await next(BLOCK)
     if (!first) return undefined
-    // It is looked at behind the pieces that it came in.
+    // Copies the pieces, because the source may reuse their memory before the header is complete.
     const pieces = [Buffer.from(first)]
     for await (const piece of take(BLOCK - first.length)) pieces.push(Buffer.from(piece))
     return Buffer.concat(pieces)
@@ -107,14 +109,14 @@ export async function* unarchive(
     for (let header = await takeHeader(); header; header = await takeHeader()) {
       if (header.every((byte) => byte === 0)) {
         endBlocks += 1
-        // The source is read to its end all the same, which proves that it is whole.
+        // Reads on to the end of the source, which verifies that the source is complete.
         if (endBlocks > MAX_END_BLOCKS)
-          throw new UnreadableFile('the archive goes on after its end')
+          throw new UnreadableFile('the archive has data after its end')
         continue
       }
-      if (endBlocks > 0) throw new UnreadableFile('the archive goes on after its end')
+      if (endBlocks > 0) throw new UnreadableFile('the archive has data after its end')
       const { name, size } = readHeader(header)
-      if (size > maxBytes) throw new UnreadableFile(`${name} is larger than any file of a backup`)
+      if (size > maxBytes) throw new UnreadableFile(`${name} is too large for a file of a backup`)
       yield { name, size, body: take(size) }
       for await (const _ of take(padding(size)));
     }
@@ -128,13 +130,13 @@ function readHeader(header: Buffer): { name: string; size: number } {
     header.toString('latin1', at, at + length).replace(/\0.*$/s, '')
   const size = Number.parseInt(text(124, 12), 8)
   if (text(257, 5) !== 'ustar' || !Number.isSafeInteger(size))
-    throw new UnreadableFile('what was encrypted is no archive')
+    throw new UnreadableFile('the decrypted content is not an archive')
   return { name: text(0, 100), size }
 }
 
-/** Returns all bytes of a small file. @throws UnreadableFile when it has more than `maxBytes` */
-export async function bytesOf({ name, size, body }: ReadFile, maxBytes: number): Promise<Buffer> {
-  if (size > maxBytes) throw new UnreadableFile(`${name} is larger than that of any backup`)
+/** Returns the contents of a small file. @throws UnreadableFile if the file has more than `maxBytes` bytes */
+export async function readWhole({ name, size, body }: TarEntry, maxBytes: number): Promise<Buffer> {
+  if (size > maxBytes) throw new UnreadableFile(`${name} is too large`)
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)

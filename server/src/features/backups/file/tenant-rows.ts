@@ -1,20 +1,20 @@
-/** Whose rows of COPY's text format are. */
+/** Filters the rows of a table by tenant. The rows are in COPY's text format. */
 import type { BackedUpTable } from './format.ts'
 
-/** What tells of the past stays when a tenant is purged, in the database as in a backup. */
+/** The tables that keep a tenant's rows when the tenant is purged, both in the database and in backups. */
 const HISTORY: readonly string[] = ['journal', 'journal_resources']
 
-/** Where a row of the table names its tenant; -1 where rows are of none. */
+/** Returns the index of the column that names the tenant; -1 if the table has no such column. */
 const tenantField = ({ name, columns }: BackedUpTable): number =>
   columns.indexOf(name === 'tenants' ? 'id' : 'tenant_id')
 
-/** The rows of a tenant, and those of tables that know none. */
+/** Returns only the rows of one tenant. Returns all rows if the table has no tenant column. */
 export function rowsOf(table: BackedUpTable, part: Buffer, tenantId: number): Buffer {
   const own = String(tenantId)
   return filtered(table, part, (tenant) => tenant === own).rows
 }
 
-/** The rows of all others but these tenants, with whose those are that are left out, row by row. */
+/** Removes the rows of the given tenants. Returns the remaining rows, and the tenant id of each removed row. */
 export function rowsWithout(
   table: BackedUpTable,
   part: Buffer,

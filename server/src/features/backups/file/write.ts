@@ -1,8 +1,11 @@
-/** Writes a backup: header, rows, manifest; tar, zstd, age; each step as fast as the next one takes it. */
+/**
+ * Writes a backup (header, rows and manifest) as a stream through tar, zstd and age. Backpressure keeps each step from
+ * running ahead of the next.
+ */
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
 import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
-import { letGo } from '../../../lib/let-go.ts'
+import { letGo } from '../../../lib/free-memory.ts'
 import { encrypt } from './age.ts'
 import {
   HEADER,
@@ -17,23 +20,28 @@ import {
   ZSTD_CHUNK_BYTES,
 } from './format.ts'
 import type { Keeper } from './identity.ts'
-import { type Rest, resting } from './resting.ts'
+import { type Rest, resting } from './paced.ts'
 import { ahead, asBuffer, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
-import { through } from './through.ts'
+import { through } from './transform.ts'
 
-/** Fast, and small enough: higher levels cost more time than the rest of the pipe together. */
+/**
+ * The fastest compression level, which compresses well enough. Higher levels would be the slowest step of the pipeline.
+ */
 const ZSTD_LEVEL = 1
 
 export interface Source {
   header: Header
-  /** The rows of a table in COPY's text format, cut anywhere. */
+  /** Streams the rows of a table in COPY's text format, in pieces of any size. */
   rows(table: string): AsyncIterable<Uint8Array>
-  /** Asked between two steps, of reading as of writing: a part is read while the one before it is written. */
+  /**
+   * Pauses both reading and writing while requests use the database. One part is read while the previous one is
+   * written.
+   */
   rest?: Rest | undefined
 }
 
-/** Yields the bytes of the file. @param onPart told of each part with the rows in it */
+/** Yields the bytes of a backup file. @param onPart called after each part with its number of rows */
 export function writeBackup(
   source: Source,
   keeper: Keeper,
@@ -43,7 +51,7 @@ export function writeBackup(
   const options: ZstdOptions & TransformOptions = {
     params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL },
     chunkSize: ZSTD_CHUNK_BYTES,
-    // It takes the next once it has done with the last, whose memory may then be used again.
+    // Accepts a piece only after the previous one is compressed, because the memory of that piece may then be reused.
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
@@ -85,7 +93,7 @@ async function* filesOf(
 
 const toJson = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
 
-/** What the rows of a table come to. */
+/** The running totals of a table. */
 export interface Total {
   rows: number
   bytes: number
@@ -94,7 +102,10 @@ export interface Total {
 
 export const newTotal = (): Total => ({ rows: 0, bytes: 0, hash: createHash('sha256') })
 
-/** The same bytes, added as they pass: a whole part at once would hold up everybody else. */
+/**
+ * Passes the bytes through and adds each piece to the total. Hashing a whole part in one step would block the event
+ * loop.
+ */
 async function* counted(rows: AsyncIterable<Uint8Array>, total: Total): AsyncGenerator<Uint8Array> {
   for await (const bytes of rows) {
     add(total, asBuffer(bytes))
@@ -102,7 +113,7 @@ async function* counted(rows: AsyncIterable<Uint8Array>, total: Total): AsyncGen
   }
 }
 
-/** Adds some of its bytes, cut anywhere. */
+/** Adds bytes to the total of a table. The bytes need not end between rows. */
 export function add(total: Total, bytes: Buffer): void {
   for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) total.rows += 1
   total.bytes += bytes.length

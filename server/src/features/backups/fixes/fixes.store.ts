@@ -1,10 +1,10 @@
-/** The SQL of the faults of backups: entries without a whole file, jobs without a process. */
+/** The SQL for the self-healing checks of backups. */
 import { sql } from 'kysely'
-import { LOCKS, type TenantTx } from '../../../platform/db/index.ts'
-import type { Status } from '../backups.table.ts'
+import type { TenantTx } from '../../../platform/db/index.ts'
+import type { BackupStatus } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
 
-export interface Entry {
+export interface BackupEntry {
   id: string
   type: BackupType
   tenant_id: number | null
@@ -29,8 +29,10 @@ const ENTRY = [
   'checked_at',
 ] as const
 
-/** The entries that say that a backup is there; of these ids alone, where some are named. */
-export function listEntries(tx: TenantTx, ids?: readonly string[]): Promise<Entry[]> {
+/**
+ * Returns the completed backups of all tenants that are not deleted. Restricts the result to `ids` if they are passed.
+ */
+export function listBackupEntries(tx: TenantTx, ids?: readonly string[]): Promise<BackupEntry[]> {
   return tx.db
     .selectFrom('backups')
     .select(ENTRY)
@@ -43,11 +45,14 @@ export function listEntries(tx: TenantTx, ids?: readonly string[]): Promise<Entr
     .execute()
 }
 
-/** Says that a backup is of no use. Returns what it was; undefined where it has not the status any more. */
+/**
+ * Marks a backup as failed if its status is in `from`. Returns its type and tenant; undefined if its status was
+ * different.
+ */
 export function failBackup(
   tx: TenantTx,
   id: string,
-  from: readonly Status[],
+  from: readonly BackupStatus[],
   fault: string,
 ): Promise<{ type: BackupType; tenant_id: number | null } | undefined> {
   return tx.db
@@ -65,7 +70,10 @@ export interface ToCheck {
   rewritten_at: string | null
 }
 
-/** The backup, but for these, that was read longest ago, where that is before; one that was found faulty comes again. */
+/**
+ * Returns the backup whose last verification is oldest. Returns undefined if every backup was verified after `before`.
+ * Includes damaged backups; excludes the ids in `except`.
+ */
 export function nextToCheck(
   tx: TenantTx,
   before: string,
@@ -84,60 +92,12 @@ export function nextToCheck(
     .executeTakeFirst()
 }
 
-/** Says that a backup was looked at, whatever came of it: it is the last in the row again. */
+/** Records that a backup was just checked, with any result, so that the other backups are checked next. */
 export async function saveChecked(tx: TenantTx, id: string): Promise<void> {
   await tx.db.updateTable('backups').set({ checked_at: sql`now()` }).where('id', '=', id).execute()
 }
 
-export interface StuckJob {
-  id: string
-  kind: string
-  tenant_id: number | null
-  progress: number
-  started_at: string
-}
-
-/** The jobs that run by their rows, begun before the minute that is over, though nobody holds their lock. */
-export async function listStuck(tx: TenantTx): Promise<StuckJob[]> {
-  const { rows } = await sql<StuckJob>`
-    select id, kind, tenant_id, progress, started_at from backup_jobs j
-    where status = 'running' and started_at < now() - interval '1 minute' and ${isLiving}
-      and not exists (
-        select from pg_locks l
-        where l.locktype = 'advisory' and l.granted and l.objsubid = 2
-          and l.classid = ${LOCKS.longJobs} and l.objid = j.number::bigint::oid
-          and l.database = (select oid from pg_database where datname = current_database()))
-    order by number`.execute(tx.db)
-  return rows
-}
-
-/** What a restore that died has begun to save before it: entries that nobody completes any more. */
-export async function listUnfinished(tx: TenantTx): Promise<Entry[]> {
-  return tx.db
-    .selectFrom('backups')
-    .select(ENTRY)
-    .where('status', 'in', ['queued', 'running'])
-    .where(sql<boolean>`created_at < now() - interval '1 hour'`)
-    .where(isLiving)
-    .where(
-      sql<boolean>`not exists (select from backup_jobs j where j.status in ('queued', 'running')
-        and (j.backup_id = backups.id or j.kind = 'restore'))`,
-    )
-    .orderBy('created_at')
-    .execute()
-}
-
-/** How many backups and restores are not over. */
-export async function countUnfinished(tx: TenantTx): Promise<number> {
-  const { rows } = await sql<{ unfinished: number }>`
-    select (select count(*) from backup_jobs where status in ('queued', 'running'))
-      + (select count(*) from backups where status in ('queued', 'running')) as unfinished`.execute(
-    tx.db,
-  )
-  return rows[0]?.unfinished ?? 0
-}
-
-/** Since when there is anything that a backup could hold. */
+/** Returns when the first tenant was created, because no backup can be older. Returns null if there is no tenant. */
 export async function beganAt(tx: TenantTx): Promise<string | null> {
   const { rows } = await sql<{ began_at: string | null }>`
     select min(created_at) as began_at from tenants`.execute(tx.db)

@@ -1,22 +1,22 @@
-/** Files in the store that no entry tells of. */
+/** The self-healing check that finds files in the backup store without a row in the database. */
 
 import { DAY } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Finding, Fix } from '../../../platform/fix.ts'
-import { idIn } from '../../../platform/subject.ts'
-import { type AdoptDeps, adoptOne } from '../commands/adopt.ts'
-import { entryIdOf, idOf, sidecarName } from '../file/names.ts'
+import type { Finding, Fix } from '../../../platform/feature/fix.ts'
+import { idIn } from '../../../platform/feature/subject.ts'
+import { backupIdOf, entryIdOf, sidecarName } from '../file/names.ts'
+import { type AdoptDeps, adoptOne } from '../operator/adopt.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import type { StoredObject } from '../stores/store.ts'
-import { listed } from './listed.ts'
+import { listed } from './stored-names.ts'
 
-/** A backup has its entry before its files; those of one that is deleted go within moments. */
+/** The minimum age of an orphan. A new backup gets its row before its file, and a deletion takes only moments. */
 const OLD_MS = DAY
 
-/** What the store holds of one backup. */
+/** The objects that belong to one backup in the store. */
 interface Held {
-  /** Their names: one, or two of one that was just written anew. */
+  /** The names of its files: normally one, but two if the backup was just rewritten. */
   files: string[]
   listEntry: boolean
   writtenAt: number
@@ -30,28 +30,28 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
     const before = clock.now() - OLD_MS
     const lost = [...held].filter(([id, { writtenAt }]) => !known.has(id) && writtenAt < before)
     if (lost.length === 0) return { lost, looked_at: held.size }
-    // A backup that was deleted just then has lost its entry first.
+    // Lists the store again, because a backup may be deleted (first the row, then the file) between the two reads.
     const again = heldIn(await listed(store, clock))
     return { lost: lost.filter(([id]) => again.has(id)), looked_at: held.size }
   }
   return {
     key: 'backups.orphans',
-    title: 'Files lie in the store of backups that no entry tells of',
+    title: 'The backup store has files without an entry in the list',
     description:
-      'They take up room, and nobody sees them: a process died between its two steps, or the database was ' +
-      'restored to a time before them. One with a list entry may be all that is left of a lost database.',
+      'The files take up space and are not visible in the list. A process ended between two steps, or the database was ' +
+      'restored to an earlier time. A file with a list entry may be the only copy of a lost database.',
     severity: 'low',
     automatic: false,
     plan:
-      'Enters a backup whose list entry lies beside its file into the list, as `wardkeep backup adopt` ' +
-      'does; deletes a file, or a list entry, without the other.',
+      'Registers a backup whose file and list entry are in the store, as `wardkeep backup adopt` does. ' +
+      'Deletes a file without a list entry, and a list entry without a file.',
     runbook: 'backups.md',
     async detect(tx) {
       const { lost, looked_at } = await find(tx)
       return { findings: lost.map(findingOf), looked_at }
     },
     async repair(finding, repairing) {
-      // Deleting a file goes by its age, and so by a clock that is right.
+      // The check deletes files by age, so the clock must be correct.
       await deps.db.agreedClock.read()
       const id = idIn(finding)
       const { lost } = await repairing(find)
@@ -72,7 +72,7 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
 function heldIn(objects: readonly StoredObject[]): Map<string, Held> {
   const found = new Map<string, Held>()
   for (const { name, writtenAt } of objects) {
-    const ofFile = idOf(name)
+    const ofFile = backupIdOf(name)
     const id = ofFile ?? entryIdOf(name)
     if (id === undefined) continue
     const one = found.get(id) ?? { files: [], listEntry: false, writtenAt }

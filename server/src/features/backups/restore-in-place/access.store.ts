@@ -1,24 +1,26 @@
 /**
- * The SQL of the rule that a restore brings data back and never access: on the stage, before it is
- * applied, the stricter of then and now wins. What was changed for it is reported.
+ * The SQL that restricts access in the staged rows, using the column rules of the features, before the rows are
+ * applied. By default a restore brings back data but never access that was revoked. Rows that keep their current access
+ * are reported.
  */
-import type { Connection } from '../../../platform/db/index.ts'
-import type { ColumnRules, RestoreColumns } from '../../../platform/restore-columns.ts'
+import type { PgConnection } from '../../../platform/db/index.ts'
+import type { ColumnRules, RestoreColumns } from '../../../platform/feature/restore-columns.ts'
+import { leaveUnknownDepartments } from '../../users/index.ts'
 import type { AccessCase } from './outcome.ts'
 import { id, matching, type Staged, stageOf } from './stage.store.ts'
 
-/** A case with the tenant whose it is. */
+/** A record that keeps its current access, with its tenant. */
 export type TenantCase = AccessCase & { tenant_id: number }
 
 type Declared = readonly [table: Staged, rules: ColumnRules]
 
-/** The tables with their declarations. */
+/** Pairs each staged table with its column rules. */
 const declared = (tables: readonly Staged[], columns: RestoreColumns): Declared[] =>
   tables.map((table) => [table, columns[table.name] as ColumnRules])
 
-/** Narrows what the stage would give back. Returns the cases to report. */
+/** Removes from the staged rows any access that was revoked after the backup. Returns the affected records. */
 export async function narrowAccess(
-  client: Connection,
+  client: PgConnection,
   tables: readonly Staged[],
   columns: RestoreColumns,
 ): Promise<TenantCase[]> {
@@ -31,7 +33,7 @@ export async function narrowAccess(
 }
 
 async function narrowColumns(
-  client: Connection,
+  client: PgConnection,
   table: Staged,
   { access = {} }: ColumnRules,
 ): Promise<void> {
@@ -47,9 +49,9 @@ async function narrowColumns(
       where not exists (select from ${id(table.name)} live where ${matching(table)})`)
 }
 
-/** Sets columns of the rows that are there today, and meet the condition. */
+/** Updates staged rows whose live row still exists, if they meet the condition. */
 async function updateStage(
-  client: Connection,
+  client: PgConnection,
   table: Staged,
   assignments: readonly string[],
   condition = 'true',
@@ -61,11 +63,11 @@ async function updateStage(
 }
 
 /**
- * Has the days in which a deletion can be undone begin again where the restore is what deletes: those of the backup
- * may be over, and the next night would destroy what was restored since.
+ * Restarts the grace period of rows that are deleted in the backup. The grace period in the backup may have ended, so
+ * the next purge could destroy rows that were live until this restore.
  */
-export async function beginGraceAgain(
-  client: Connection,
+export async function restartGracePeriods(
+  client: PgConnection,
   tables: readonly Staged[],
   columns: RestoreColumns,
 ): Promise<void> {
@@ -79,9 +81,9 @@ export async function beginGraceAgain(
       )
 }
 
-/** With the access of the backup: values that were spent since stay so. */
+/** Keeps values that were used up after the backup, such as recovery codes, when the backup's access is restored. */
 export async function keepSpent(
-  client: Connection,
+  client: PgConnection,
   tables: readonly Staged[],
   columns: RestoreColumns,
 ): Promise<void> {
@@ -93,9 +95,9 @@ export async function keepSpent(
     )
 }
 
-/** Takes what is merged, and not restored, off the stage where its owner is still there. */
-export async function keepTodays(
-  client: Connection,
+/** Removes staged secrets whose owner still exists, so that the owner's current secrets stay. */
+export async function keepCurrentSecrets(
+  client: PgConnection,
   tables: readonly Staged[],
   columns: RestoreColumns,
 ): Promise<void> {
@@ -107,7 +109,7 @@ export async function keepTodays(
 }
 
 async function casesOf(
-  client: Connection,
+  client: PgConnection,
   table: Staged,
   { reported = {}, access = {} }: ColumnRules,
 ): Promise<TenantCase[]> {
@@ -132,4 +134,58 @@ async function casesOf(
       id: Number(record),
       fields: kept,
     }))
+}
+
+/** Keeps the current role and sign-in data of the given accounts. Adds accounts that the backup does not contain. */
+export async function keepAccounts(
+  client: PgConnection,
+  kept: readonly number[],
+  tables: readonly Staged[],
+  columns: RestoreColumns,
+): Promise<void> {
+  const own = Object.keys(columns.users?.access ?? {}).map(id)
+  await client.query(
+    `update stage_users stage set ${own.map((column) => `${column} = live.${column}`).join(', ')}
+     from users live where live.id = stage.id and live.id = any($1)`,
+    [kept],
+  )
+  await stageCurrentRows(client, kept, tables, 'users', 'id')
+  // Clears references to departments that the backup does not contain.
+  await leaveUnknownDepartments(client, kept)
+}
+
+/** Keeps the current secrets of the given accounts when other secrets are restored from the backup. */
+export async function keepSecretsOf(
+  client: PgConnection,
+  kept: readonly number[],
+  tables: readonly Staged[],
+  columns: RestoreColumns,
+): Promise<void> {
+  for (const { name } of tables) {
+    const owner = columns[name]?.owner
+    if (owner?.table !== 'users') continue
+    await client.query(`delete from ${stageOf(name)} where ${id(owner.column)} = any($1)`, [kept])
+    await stageCurrentRows(client, kept, tables, name, owner.column)
+  }
+}
+
+/** Adds the current rows of the given accounts to the stage if the stage lacks them. */
+async function stageCurrentRows(
+  client: PgConnection,
+  kept: readonly number[],
+  tables: readonly Staged[],
+  name: string,
+  user: string,
+): Promise<void> {
+  const columns = tables
+    .find((table) => table.name === name)
+    ?.columns.map(id)
+    .join(', ')
+  if (columns)
+    await client.query(
+      `insert into ${stageOf(name)} (${columns}) select ${columns} from ${id(name)}
+       where ${id(user)} = any($1) and tenant_id in (select id from stage_tenants)
+       on conflict do nothing`,
+      [kept],
+    )
 }

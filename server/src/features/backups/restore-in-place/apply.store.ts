@@ -1,34 +1,37 @@
 /**
- * The SQL that makes the database's rows those of the stage: only what differs is written, so a table
- * that is as it was is not even touched.
+ * The SQL that applies the staged rows to the live tables. Only rows that differ are written, so an unchanged table is
+ * not touched.
  */
 
-import type { Connection } from '../../../platform/db/index.ts'
-import type { RestoreRule, RestoreRules } from '../../../platform/restore-rule.ts'
+import type { PgConnection } from '../../../platform/db/index.ts'
+import type { RestoreRule, RestoreRules } from '../../../platform/feature/restore-rule.ts'
 import type { Difference } from './outcome.ts'
 import { id, matching, type Staged, stageOf } from './stage.store.ts'
 
 const ENDING: readonly RestoreRule[] = ['ended', 'closed']
 
-/** A column of a unique index, and the value that keeps a row out of the way until each gets its own. */
+/**
+ * A column of a unique index, and a temporary value. Rows hold that value until they get their new value without a
+ * conflict.
+ */
 interface Parked {
   column: string
   value: string
 }
 
-/** A table with what is done to it. */
+/** A staged table, its restore rule, and its unique column if rows could conflict. */
 export type Ruled = Staged & { rule: RestoreRule; parked?: Parked | undefined }
 
 const listOf = (columns: readonly string[], of?: string) =>
   columns.map((column) => (of ? `${of}.${id(column)}` : id(column))).join(', ')
-/** What is compared and written: a change of the key is another row. */
+/** Returns the columns to compare and write. Key columns are excluded, because they identify the row. */
 const valuesOf = ({ columns, key }: Staged) => columns.filter((column) => !key.includes(column))
 
-/** Whether what the backup does not have goes: tenants are deleted as by hand, keys stay. */
+/** Returns true if live rows that the backup lacks are removed. Tenants are deleted in another step, and keys stay. */
 const isCleared = ({ name, tenant, rule }: Ruled) =>
   rule === 'restored' && tenant !== null && name !== 'tenants'
 
-/** Of tenants that the backup knows: those of later ones are nobody's to remove. */
+/** Selects the live rows to remove. Only tenants in the backup are affected, so rows of newer tenants stay. */
 const REMOVED = (table: Staged) =>
   `from ${id(table.name)} live where live.${id(table.tenant ?? 'id')} in (select id from stage_tenants) and not exists (
      select from ${stageOf(table.name)} stage where ${matching(table)})`
@@ -37,12 +40,12 @@ const ADDED = (table: Staged) =>
   `from ${stageOf(table.name)} stage where not exists (
      select from ${id(table.name)} live where ${matching(table)})`
 
-/** As text, for types that have no equality, such as json. */
+/** Compares rows as text, because some types, such as json, have no equality operator. */
 const DIFFERS = (values: readonly string[]) =>
   `(${listOf(values, 'live')})::text is distinct from (${listOf(values, 'stage')})::text`
 
-/** Counts what `apply` would do. */
-export async function compare(client: Connection, table: Ruled): Promise<Difference> {
+/** Counts the rows that `apply` would add, change and remove. */
+export async function compare(client: PgConnection, table: Ruled): Promise<Difference> {
   const count = (text: string) => countOf(client, text)
   const added = await count(ADDED(table))
   if (table.rule !== 'restored') return { added, changed: 0, removed: 0 }
@@ -55,14 +58,14 @@ export async function compare(client: Connection, table: Ruled): Promise<Differe
   return { added, changed, removed: isCleared(table) ? await count(REMOVED(table)) : 0 }
 }
 
-async function countOf(client: Connection, text: string): Promise<number> {
+async function countOf(client: PgConnection, text: string): Promise<number> {
   const { rows } = await client.query<{ count: string }>(`select count(*) as count ${text}`)
   return Number(rows[0]?.count)
 }
 
-/** Makes the rows of all tables those of their stages. @param tables each behind those it points to */
+/** Applies the staged rows of all tables. @param tables ordered so that each table follows the tables it references */
 export async function apply(
-  client: Connection,
+  client: PgConnection,
   tables: readonly Ruled[],
 ): Promise<Record<string, Difference>> {
   const differences: Record<string, Difference> = {}
@@ -89,10 +92,10 @@ export async function apply(
 }
 
 /**
- * Parks what is unique, and what the deletions would empty, which nobody could count there. Returns how many rows are
- * those of the stage by that alone: nothing is left to change in them.
+ * Sets temporary values in unique columns, and null in columns that the deletions would set to null. Returns the number
+ * of rows that match the stage afterwards. The later update skips those rows, so they are counted here.
  */
-async function park(client: Connection, table: Ruled): Promise<number> {
+async function park(client: PgConnection, table: Ruled): Promise<number> {
   const emptied = table.emptied.map((column) => ({ column, value: 'null' }))
   let same = 0
   for (const parked of table.parked ? [table.parked, ...emptied] : emptied)
@@ -101,7 +104,7 @@ async function park(client: Connection, table: Ruled): Promise<number> {
 }
 
 async function parkColumn(
-  client: Connection,
+  client: PgConnection,
   table: Ruled,
   { column, value }: Parked,
 ): Promise<number> {
@@ -117,14 +120,14 @@ async function parkColumn(
   return Number(rows[0]?.count)
 }
 
-/** How many rows are added without what they point to, which they get like those that are changed. */
-async function countUnfinished(client: Connection, table: Ruled): Promise<number> {
+/** Counts new rows whose references to later rows are left out at first. The later update adds these references. */
+async function countUnfinished(client: PgConnection, table: Ruled): Promise<number> {
   if (table.late.length === 0) return 0
   const some = table.late.map((column) => `stage.${id(column)} is not null`).join(' or ')
   return countOf(client, `${ADDED(table)} and (${some})`)
 }
 
-async function insert(client: Connection, table: Ruled): Promise<number | null> {
+async function insert(client: PgConnection, table: Ruled): Promise<number | null> {
   const columns = table.columns.filter((column) => !table.late.includes(column))
   const { rowCount } = await client.query(
     `insert into ${id(table.name)} (${listOf(columns)}) overriding system value
@@ -133,7 +136,7 @@ async function insert(client: Connection, table: Ruled): Promise<number | null> 
   return rowCount
 }
 
-async function update(client: Connection, table: Ruled): Promise<number> {
+async function update(client: PgConnection, table: Ruled): Promise<number> {
   const values = valuesOf(table)
   if (values.length === 0) return 0
   const { rowCount } = await client.query(
@@ -144,9 +147,9 @@ async function update(client: Connection, table: Ruled): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Ends what lets people in. @param tenantId of one tenant alone */
+/** Ends all sessions and other access. @param tenantId the tenant whose access ends; null for all tenants */
 export async function endAccess(
-  client: Connection,
+  client: PgConnection,
   rules: RestoreRules,
   tenantId: number | null,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** Asks for a restore: what of which backup, and whether that can be. */
+/** Checks whether a restore is possible, and queues it. */
 import { randomUUID } from 'node:crypto'
 import { Problem } from '../../../lib/problems.ts'
 import { inScope, type Scope, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,20 +6,20 @@ import { type Actor, ordererOf, requireSession } from '../../../platform/journal
 import type { Backup, RestoreOrder } from '../backups.schema.ts'
 import { findDeletion, insertJob } from '../backups.store.ts'
 import type { BackupType } from '../file/format.ts'
-import { requireWhole } from '../whole.ts'
+import { requireWhole } from '../require-completed.ts'
 import type { RestoreOptions } from './outcome.ts'
 
-const GONE = 'The tenant is gone for good: one that was purged comes back from no backup'
-const PURGING = 'The purge of the tenant has begun: it comes back from no backup'
+const GONE = 'The tenant was purged and cannot be restored from a backup.'
+const PURGING = 'The tenant is being purged and cannot be restored from a backup.'
 const DELETED =
-  'The tenant is deleted, and a restore would leave it so: put it back first, by `wardkeep restore-tenant`'
+  'The tenant is deleted, and a restore does not change that. Run `wardkeep restore-tenant` first.'
 
 export type Wanted = Pick<RestoreOrder, 'type' | 'tenant_id' | 'access' | 'dry_run'>
 
 /**
- * Queues a restore, of which the worker that takes it makes sure again.
- * @throws Problem 404 for a backup that is not whole, 409 where it does not hold what is asked for, or
- * another one is being restored
+ * Queues a restore. The worker repeats the checks when it starts the job.
+ * @throws Problem 404 if the backup is incomplete, 409 if it does not contain the requested data or another restore is
+ * running
  */
 export async function queueRestore(
   db: Scopes,
@@ -47,7 +47,7 @@ export async function queueRestore(
   return { job_id, backup_id: backup.backup_id, type, status: 'queued' as const }
 }
 
-/** @throws Problem 409 for a tenant that is deleted: nobody could see how its restore goes */
+/** @throws Problem 409 if the tenant is deleted, because its users could not follow the progress of the restore */
 async function requireLiving(tx: TenantTx, tenantId: number): Promise<void> {
   const found = await findDeletion(tx, tenantId)
   const refuse = (detail: string) => new Problem('restore_refused', { detail })
@@ -56,20 +56,24 @@ async function requireLiving(tx: TenantTx, tenantId: number): Promise<void> {
   if (found.deleted_at !== null) throw refuse(DELETED)
 }
 
-/** Whose rows are restored; null for all. @throws Problem 409 where the backup does not hold that */
+/** Returns the tenant to restore, or null for all tenants. @throws Problem 409 if the backup does not contain it */
 function restoredTenant(
   { type, tenant_id }: Backup,
   wanted: Pick<Wanted, 'type' | 'tenant_id'>,
 ): number | null {
   const refuse = (detail: string) => new Problem('restore_refused', { detail })
   if (type === 'tenant') {
-    if (wanted.type === 'full') throw refuse('The backup is of one tenant, and not of everything')
+    if (wanted.type === 'full')
+      throw refuse(
+        'This is a backup of one tenant, so a full restore is not possible. Send type tenant.',
+      )
     if (wanted.tenant_id !== undefined && wanted.tenant_id !== tenant_id)
-      throw refuse('The backup is of another tenant')
+      throw refuse('This is a backup of another tenant. Check tenant_id.')
     return tenant_id
   }
   if (wanted.type === 'full' || (wanted.type === undefined && wanted.tenant_id === undefined))
     return null
-  if (wanted.tenant_id === undefined) throw refuse('Say whose rows: send tenant_id')
+  if (wanted.tenant_id === undefined)
+    throw refuse('tenant_id is required to restore one tenant from a full backup.')
   return wanted.tenant_id
 }

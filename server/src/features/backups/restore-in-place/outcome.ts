@@ -1,28 +1,28 @@
-/** How a restore is asked for, and what came of it. */
+/** The options and the result of a restore. */
 
-/** One record that does not come back as the backup has it. */
+/** A record whose access is not restored to the state in the backup. */
 export interface AccessCase {
   table: string
   id: number
-  /** What stays as it is now, or comes back locked. */
+  /** The fields that keep their current value, or are restored as locked. */
   fields: string[]
 }
 
-/** Cases that a result, or an entry of the journal, names; all are counted. */
+/** The maximum number of access cases listed in a result or a journal entry. The total counts all of them. */
 export const MAX_CASES = 1_000
 
-/** Rows of a table that a restore adds, changes and removes. */
+/** The number of rows in a table that a restore adds, changes and removes. */
 export interface Difference {
   added: number
   changed: number
   removed: number
 }
 
-/** How a restore is asked for. */
+/** The options of a queued restore job. */
 export interface RestoreOptions {
-  /** Whose rows alone; null for all. */
+  /** The tenant to restore; null for all tenants. */
   tenant_id: number | null
-  /** Whether access comes back too, as after a break-in: but for sessions, keys and spent codes. */
+  /** `backup` also restores access, for example after a break-in, except for sessions, keys and used codes. */
   access: 'merged' | 'backup'
   dry_run: boolean
 }
@@ -32,10 +32,13 @@ export interface RestoreResult {
   tables: Record<string, Difference>
   access: { total: number; cases: AccessCase[] }
   safety_backup_id: string | null
-  /** Tenants of the backup that were purged, and left out. */
+  /** The tenants in the backup that were not restored because they were purged. */
   purged: number[]
-  /** Records of the backup that were destroyed, such as purged patients, and left out: how many, by table. */
+  /** The number of records, by table, that were not restored because they were purged, such as patients. */
   purged_records: Record<string, number>
-  /** Tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back. */
+  /**
+   * The tenants that this restore deleted because they were created or restored after the backup. They can be restored
+   * again.
+   */
   deleted: number[]
 }

@@ -1,8 +1,11 @@
-/** Where the rows of a restore come from, table by table: out of the file, or out of a server that has made them today's. */
-import { type Connection, ownerClient } from '../../../platform/db/index.ts'
-import type { Migration } from '../../../platform/db/migrate.ts'
+/**
+ * The sources of restored rows: the backup file itself, or a temporary server that migrated the rows to the current
+ * schema.
+ */
+import { ownerClient, type PgConnection } from '../../../platform/db/index.ts'
+import type { Migration } from '../../../platform/schema/migrate.ts'
 import { takeSnapshot } from '../create/snapshot.store.ts'
-import { onThrowAwayServer, type ThrowAwayDeps } from '../drill/throw-away.ts'
+import { onThrowAwayServer, type ThrowAwayDeps } from '../drill/temporary-server.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { BackedUpTable, Header } from '../file/format.ts'
 import type { Keeper } from '../file/identity.ts'
@@ -12,11 +15,13 @@ import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 
 export interface RowSource {
   tables: readonly BackedUpTable[]
-  /** Hands out all rows, cut where one ends. They are proven once it has returned, and not before. */
+  /**
+   * Calls `take` with chunks of complete rows until all rows were read. The rows are verified only when this returns.
+   */
   each(take: (table: string, rows: Buffer) => Promise<void>): Promise<void>
 }
 
-/** The rows of a file of this database's schema. */
+/** Returns a source that reads the rows of a file with the current schema. */
 export const rowsOfFile = ({ header, first, parts }: OpenedBackup): RowSource => ({
   tables: header.tables,
   async each(take) {
@@ -27,16 +32,16 @@ export const rowsOfFile = ({ header, first, parts }: OpenedBackup): RowSource =>
 
 export interface OlderDeps extends ThrowAwayDeps {
   keeper: Keeper
-  /** What the file has said of itself before: it is read anew. */
+  /** The header from the first read of the file. The file is read twice, and both headers must match. */
   header: Header
-  /** The tables whose rows are wanted. */
+  /** The names of the tables to read. */
   wanted: readonly string[]
   migrations?: Migration[] | undefined
 }
 
 /**
- * Loads a file of an older schema into a server that is thrown away, and migrates it there.
- * @param use what is done with the rows, while the server is there
+ * Loads a file with an older schema into a temporary server, and migrates the rows there.
+ * @param use receives the migrated rows; the server is stopped when it returns
  */
 export function withOlderRows<T>(
   file: AsyncIterable<Uint8Array>,
@@ -46,7 +51,7 @@ export function withOlderRows<T>(
 ): Promise<T> {
   const { keeper, migrations, wanted } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
-    // Who was purged is left out by whoever takes the rows, and tells of it.
+    // Loads purged tenants and records too, because the caller removes and reports them.
     const how = {
       address,
       keeper,
@@ -58,7 +63,7 @@ export function withOlderRows<T>(
     }
     const { header } = await restoreIntoEmpty(file, migrations ? { ...how, migrations } : how)
     if (JSON.stringify(header) !== JSON.stringify(deps.header))
-      throw new UnreadableFile('it is another one than a moment before')
+      throw new UnreadableFile('the file changed while it was being read')
     const client = ownerClient(address)
     await client.connect()
     try {
@@ -69,7 +74,7 @@ export function withOlderRows<T>(
   })
 }
 
-async function rowsOfServer(client: Connection, names: readonly string[]): Promise<RowSource> {
+async function rowsOfServer(client: PgConnection, names: readonly string[]): Promise<RowSource> {
   const { tables, rows } = await takeSnapshot(client, names, null)
   return {
     tables,

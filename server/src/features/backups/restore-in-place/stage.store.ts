@@ -1,45 +1,45 @@
 /**
- * The SQL of the stage: temporary tables beside the real ones, where the rows of a backup wait. Nothing
- * of the database changes, and nobody else sees them.
+ * The SQL of the stage: temporary tables that contain the rows of a backup. They do not change the live tables, and no
+ * other connection can see them.
  */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { APP_ROLE, type Connection, PLATFORM_ROLE } from '../../../platform/db/index.ts'
+import { APP_ROLE, type PgConnection, PLATFORM_ROLE } from '../../../platform/db/index.ts'
 import type { BackedUpTable } from '../file/format.ts'
 
 export const id = pg.escapeIdentifier
 
-/** A table with its stage. */
+/** A table to restore, with the columns needed to stage and apply its rows. */
 export interface Staged {
   name: string
-  /** What is restored of it: its columns that are not generated. */
+  /** The columns to restore. Generated columns are left out. */
   columns: readonly string[]
-  /** The columns of its primary key. */
+  /** The columns of the table's primary key. */
   key: readonly string[]
-  /** The column that names the tenant; null where rows are of none. */
+  /** The column that contains the tenant id; null if the rows belong to no tenant. */
   tenant: string | null
-  /** Columns that point to rows which may come later: set once these are there. */
+  /** Columns that reference tables applied later. They are set once those rows exist. */
   late: readonly string[]
-  /** Columns that the deletion of the row that they point to empties. */
+  /** Columns that the database sets to null when the referenced row is deleted. */
   emptied: readonly string[]
 }
 
 export const stageOf = (name: string): string => id(`stage_${name}`)
 
-/** The condition that `stage` and `live` are one row. */
+/** Returns the SQL condition that matches a `stage` row with its `live` row by primary key. */
 export const matching = ({ key }: Pick<Staged, 'key'>): string =>
   key.map((column) => `live.${id(column)} = stage.${id(column)}`).join(' and ')
 
-/** Makes an empty stage for each table. They live as long as the connection. */
+/** Creates an empty staging table for each table. Staging tables last until the connection ends. */
 export async function makeStages(
-  client: Connection,
+  client: PgConnection,
   tables: readonly BackedUpTable[],
 ): Promise<Staged[]> {
   const staged = inOrder(await describe(client, tables), await referencesOf(client, tables))
   for (const { name } of staged) {
     await client.query(`create temporary table ${stageOf(name)} (like ${id(name)})`)
-    // What the database makes of the row cannot be copied in, and is not asked for.
+    // Drops generated columns, because COPY cannot write them.
     const { rows } = await client.query<{ column: string }>(
       `select attname as column from pg_attribute
        where attrelid = $1::regclass and attgenerated <> '' and not attisdropped`,
@@ -54,9 +54,9 @@ export async function makeStages(
   return staged
 }
 
-/** Takes whole rows, in COPY's text format, into the stage: all of them or, where it throws, none. */
+/** Copies complete rows in COPY's text format to a staging table. On an error, copies none of them. */
 export async function copyToStage(
-  client: Connection,
+  client: PgConnection,
   { name, columns }: Staged,
   rows: Buffer,
 ): Promise<void> {
@@ -65,9 +65,9 @@ export async function copyToStage(
   await finished(stream.end(rows))
 }
 
-/** Takes the rows of these tenants off every stage. Returns which of them had any. */
+/** Deletes the rows of the given tenants from all staging tables. Returns the ids of those that were staged. */
 export async function dropTenants(
-  client: Connection,
+  client: PgConnection,
   staged: readonly Staged[],
   tenants: readonly number[],
 ): Promise<number[]> {
@@ -82,8 +82,8 @@ export async function dropTenants(
   return dropped
 }
 
-/** Lets lookups by key be fast, and planned so. */
-export async function indexStages(client: Connection, staged: readonly Staged[]): Promise<void> {
+/** Creates indexes on the staging tables and analyzes them, so that lookups by primary key are fast. */
+export async function indexStages(client: PgConnection, staged: readonly Staged[]): Promise<void> {
   for (const { name, key } of staged) {
     await client.query(`create unique index on ${stageOf(name)} (${key.map(id).join(', ')})`)
     await client.query(`analyze ${stageOf(name)}`)
@@ -93,7 +93,7 @@ export async function indexStages(client: Connection, staged: readonly Staged[])
 interface Described extends Omit<Staged, 'late' | 'emptied'> {}
 
 async function describe(
-  client: Connection,
+  client: PgConnection,
   tables: readonly BackedUpTable[],
 ): Promise<Described[]> {
   const { rows } = await client.query<Omit<Described, 'columns'>>(
@@ -116,13 +116,13 @@ interface Reference {
   from: string
   to: string
   columns: string[]
-  /** Whether it may point to nothing. */
+  /** True if a referencing column may be null. */
   optional: boolean
   isEmptied: boolean
 }
 
 async function referencesOf(
-  client: Connection,
+  client: PgConnection,
   tables: readonly BackedUpTable[],
 ): Promise<Reference[]> {
   const { rows } = await client.query<Reference>(
@@ -143,7 +143,7 @@ const columnsOf = (references: readonly Reference[]) => [
   ...new Set(references.flatMap(({ columns }) => columns)),
 ]
 
-/** Each table behind those that it points to. What points back may be set later, as it is optional. */
+/** Orders tables so that each follows the tables it references. A nullable reference in a cycle is set later. */
 function inOrder(tables: readonly Described[], references: readonly Reference[]): Staged[] {
   const waiting = new Map(tables.map((table) => [table.name, table]))
   const ordered: Staged[] = []
@@ -155,7 +155,7 @@ function inOrder(tables: readonly Described[], references: readonly Reference[])
       names.find((name) => pending(name).length === 0) ??
       names.find((name) => pending(name).every(({ optional }) => optional))
     const table = next === undefined ? undefined : waiting.get(next)
-    if (!table) throw new Error('the tables point at each other without an end')
+    if (!table) throw new Error('the foreign keys of the tables form a cycle')
     const late = columnsOf(pending(table.name))
     const emptied = columnsOf(references.filter((one) => one.from === table.name && one.isEmptied))
     waiting.delete(table.name)

@@ -1,42 +1,43 @@
 /**
- * The SQL that fills the empty tables of a new schema with the rows of a backup, in the caller's
- * transaction. What stands in the way of rows is put by meanwhile.
+ * The SQL that loads the rows of a backup into the empty tables of a new schema, in the caller's transaction.
+ * Constraints and triggers are dropped during the load and then restored.
  */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StartupError } from '../../../lib/startup-error.ts'
-import type { Connection } from '../../../platform/db/index.ts'
-import { renumberLoadedJournal } from '../../../platform/db/moved-journal.ts'
-import { readSchema } from '../../../platform/db/schema-dump.ts'
+import type { PgConnection } from '../../../platform/db/index.ts'
+import { renumberLoadedJournal } from '../../../platform/schema/moved-journal.ts'
+import { readSchema } from '../../../platform/schema/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
+import { WEBHOOK_QUEUES } from '../derived-rows.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
-import { WEBHOOK_QUEUES } from '../made-anew.ts'
-import { build, putBack, putBySafeguards, requireSchema } from './safeguards.store.ts'
+import { build, dropConstraints, putBack, requireRestoredSchema } from './safeguards.store.ts'
 
 const id = pg.escapeIdentifier
-/** What the server reads of COPY's rows at once: a longer message is moved once more on its way there. */
+/** The size of a COPY message. The server makes an additional copy of larger messages. */
 const MESSAGE_BYTES = 64 * 1024
 
 export interface Load {
-  /** Adds rows, in COPY's text format; those of a table one after the other. */
+  /** Adds rows in COPY's text format. All rows of one table must be passed before the rows of the next. */
   copy(table: string, rows: Buffer): Promise<void>
   /**
-   * Makes the tables what they were but for their rows.
-   * @throws StartupError unless they hold what the manifest says, each reference leads somewhere, and the
-   *   schema is the one that the migrations have made
-   * @returns the tenants that were left out, and how many rows they had
+   * Finishes the load: restores the constraints, indexes and triggers of the tables.
+   * @throws StartupError if the row counts differ from the manifest or a reference is broken; Error if the restored
+   * schema differs from the original one
+   * @returns the tenants that were left out, and the number of their rows
    */
   end(manifest: Manifest): Promise<{ tenants: number[]; rows: number }>
 }
 
 /**
- * @param header of the backup, whose schema the database has
+ * Begins loading rows. Drops the constraints of the tables and deletes rows that migrations inserted.
+ * @param header the header of the backup; the database must have the same schema
  * @param purged the tenants whose rows are left out
  */
 export async function beginLoad(
-  client: Connection,
+  client: PgConnection,
   header: Header,
   purged: ReadonlySet<number>,
 ): Promise<Load> {
@@ -44,8 +45,8 @@ export async function beginLoad(
   await client.query(COPY_SETTINGS)
   const made = await readSchema(client)
   const names = tables.map(({ name }) => name)
-  const safeguards = await putBySafeguards(client, [...names, 'webhook_queues'])
-  // What the migrations themselves have written is in the backup, as it has become.
+  const safeguards = await dropConstraints(client, [...names, 'webhook_queues'])
+  // Deletes the rows that migrations inserted, because the backup contains these rows in their later state.
   for (const name of names) await client.query(`delete from ${id(name)}`)
   await makePartitions(client, tables)
   const loaded: Record<string, number> = {}
@@ -61,7 +62,7 @@ export async function beginLoad(
   return {
     async copy(name, part) {
       const table = tables.find((one) => one.name === name)
-      if (!table) throw new StartupError(`The backup does not name the table ${name}.`)
+      if (!table) throw new StartupError(`The backup does not contain the table ${name}.`)
       if (open?.table !== name) {
         await close()
         open = openCopy(client, table)
@@ -76,13 +77,15 @@ export async function beginLoad(
       await close()
       for (const [name, { rows }] of Object.entries(manifest.tables))
         if ((loaded[name] ?? 0) + (left[name] ?? 0) !== rows)
-          throw new StartupError(`${name} holds ${loaded[name] ?? 0} rows, and the backup ${rows}.`)
+          throw new StartupError(
+            `${name} has ${loaded[name] ?? 0} rows after the restore, but the backup has ${rows}.`,
+          )
       await renumberLoadedJournal(client)
       await build(client, safeguards.built)
       for (const statement of MADE_ANEW) await client.query(statement)
       await putBack(client, safeguards.held)
-      await goOnCounting(client, header)
-      await requireSchema(client, made)
+      await advanceSequences(client, header)
+      await requireRestoredSchema(client, made)
       const rows = Object.values(left).reduce((sum, count) => sum + count, 0)
       return { tenants: [...tenants].sort((a, b) => a - b), rows }
     },
@@ -90,8 +93,8 @@ export async function beginLoad(
 }
 
 /**
- * What is in no backup and follows from the rest. The actions are found one behind the other in their index:
- * there are a hundred of them, and millions of entries.
+ * Inserts rows that are not backed up because they are derived from other rows. The recursive query jumps from action
+ * to action in the index, because millions of journal entries have only about a hundred distinct actions.
  */
 const MADE_ANEW = [
   WEBHOOK_QUEUES,
@@ -105,21 +108,21 @@ const MADE_ANEW = [
 interface Copy {
   readonly table: string
   write(rows: Buffer): Promise<void>
-  /** Returns how many rows were added. */
+  /** Ends the COPY. Returns how many rows were added. */
   end(): Promise<number>
 }
 
-function openCopy(client: Connection, { name, columns }: BackedUpTable): Copy {
+function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy {
   const listed = columns.map(id).join(', ')
   const stream = client.query(copyFrom(`copy ${id(name)} (${listed}) from stdin`))
   const done = finished(stream)
   let sending = Promise.resolve()
-  // Heard by whoever writes or ends next.
+  // Prevents unhandled rejections. The next write, or the end, throws the error.
   const heardLater = () => undefined
   done.catch(heardLater)
   return {
     table: name,
-    // Some rows are on their way while the next are read; the database says what is wrong with them.
+    // Resolves before the rows are sent, so the caller can read the next ones. The database validates the rows.
     async write(rows) {
       await sending
       const room = new Promise<void>((resolve) => {
@@ -141,8 +144,8 @@ function openCopy(client: Connection, { name, columns }: BackedUpTable): Copy {
   }
 }
 
-/** Makes the months and days that the rows lie in, which may be long over. */
-async function makePartitions(client: Connection, tables: readonly BackedUpTable[]) {
+/** Creates the monthly and daily partitions that the rows need. Some may be for dates long ago. */
+async function makePartitions(client: PgConnection, tables: readonly BackedUpTable[]) {
   const partsOf = (name: string) =>
     tables.find((table) => table.name === name)?.partitions?.toSorted() ?? []
   const months = partsOf('journal')
@@ -154,7 +157,7 @@ async function makePartitions(client: Connection, tables: readonly BackedUpTable
          from unnest($1::text[]) month, (values ((now() at time zone 'UTC')::date)) as now (today)) as ahead`,
       [months],
     )
-  // Day by day: years may lie between, where the machine was off.
+  // Creates each day separately, because days may be years apart if the machine was off in between.
   for (const day of partsOf('webhook_deliveries'))
     await client.query(
       `select ensure_webhook_partitions(to_date($1, 'YYYY_MM_DD'), to_date($1, 'YYYY_MM_DD'))`,
@@ -163,10 +166,10 @@ async function makePartitions(client: Connection, tables: readonly BackedUpTable
 }
 
 /**
- * No number that was ever given out names a second record, also of those that were given out behind the
- * backup: a quarter of all, and a million at least, are left out.
+ * Advances the sequences beyond all ids that may have been used, even after the backup, so that no id is used twice.
+ * The safety margin is a quarter of the last value, but at least a million.
  */
-async function goOnCounting(client: Connection, { sequences = {} }: Header): Promise<void> {
+async function advanceSequences(client: PgConnection, { sequences = {} }: Header): Promise<void> {
   const { rows } = await client.query<{ name: string; table: string; column: string }>(
     `select s.relname as name, d.refobjid::regclass::text as table, a.attname as column
      from pg_class s join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid
@@ -183,13 +186,16 @@ async function goOnCounting(client: Connection, { sequences = {} }: Header): Pro
     )
 }
 
-/** Makes the database the backup's installation, moved: what goes out by itself is held. */
-export async function beInstallation(client: Connection, installation: string): Promise<void> {
+/** Sets the installation id of the backup, and pauses outgoing messages. */
+export async function adoptInstallationId(
+  client: PgConnection,
+  installation: string,
+): Promise<void> {
   await client.query('update installation set id = $1, outbound_held_at = now()', [installation])
 }
 
-/** Whether somebody may sign in who can operate the platform, for the role that sees all. */
-export async function hasOperator(client: Connection): Promise<boolean> {
+/** Returns true if a superadmin can sign in. The connection must use the role that sees all rows. */
+export async function hasOperator(client: PgConnection): Promise<boolean> {
   const { rows } = await client.query<{ found: boolean }>(
     `select exists (select from users join tenants on tenants.id = users.tenant_id
        where users.role = 'superadmin' and users.is_active and tenants.is_active

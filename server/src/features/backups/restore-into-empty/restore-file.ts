@@ -1,34 +1,35 @@
-/** Restores a file: opened by the root key, read once, and told how far it is. */
+/** Restores a backup file into an empty database and reports the progress. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StartupError } from '../../../lib/startup-error.ts'
-import { notesIn } from '../erase/notes.ts'
+import { notesIn } from '../erase/purge-notes.ts'
 import { recordNotesIn } from '../erase/purged-records.ts'
 import { keeperBy } from '../file/identity.ts'
 import { folderStore } from '../stores/folder.ts'
 import { type Store, StoreError } from '../stores/store.ts'
-import { type RestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
+import { type EmptyRestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
 
 const NOTED_THERE =
-  'Tenants and patients that were purged are noted there, and would come back: ask again once it answers, or restore without it and with the notes beside the file.'
+  'The store lists the purged tenants and patients, which would otherwise be restored. Try again when the store responds, or put these lists beside the file and restore without the store.'
 
-export interface FileDeps extends Omit<RestoreDeps, 'keeper' | 'notes' | 'recordNotes'> {
-  /** Those that there are. */
+export interface RestoreFileDeps
+  extends Omit<EmptyRestoreDeps, 'keeper' | 'notes' | 'recordNotes'> {
+  /** The root keys. The current one comes first. */
   rootKeys: readonly [Uint8Array, ...Uint8Array[]]
-  /** Where backups lie by the configuration: notes of purged tenants and patients there hold, as those beside the file. */
+  /** The configured store. Its notes of purged tenants and patients are applied, as are the notes next to the file. */
   store: Store
-  /** Told of the share that is read, between 0 and 1. */
+  /** Receives the share of the file that was read, between 0 and 1. */
   onProgress?: ((share: number) => void) | undefined
 }
 
-/** @throws StartupError that says why not; the database is then as empty as before */
+/** Restores a backup file. @throws StartupError with the cause; the database then stays empty */
 export async function restoreFile(
   path: string,
-  { rootKeys, store, onProgress, ...deps }: FileDeps,
+  { rootKeys, store, onProgress, ...deps }: RestoreFileDeps,
 ): Promise<Restored> {
   const { size } = await stat(path).catch((error: Error) => {
-    throw new StartupError(`${path} cannot be read (${error.message}).`)
+    throw new StartupError(`${path} could not be read (${error.message}).`)
   })
   const keeper = await keeperBy(rootKeys, [])
   const beside = folderStore(dirname(path))

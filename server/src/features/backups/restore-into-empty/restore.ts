@@ -1,20 +1,20 @@
 /**
- * Restores a backup of everything into an empty database: the schema of that day and its rows in one
- * transaction, which ends once the file's last byte has proven them; then today's migrations, as they
- * would run on an older database. A copy that came to be so speaks to nobody until it is told to.
+ * Restores a full backup into an empty database. One transaction creates the schema of the backup and loads its rows,
+ * and commits only after the whole file is verified. Then newer migrations run, as on any older database. The restored
+ * copy pauses outgoing messages until an operator releases them.
  */
 import { StartupError } from '../../../lib/startup-error.ts'
 import { type DatabaseAddress, ownerClient, PLATFORM_ROLE } from '../../../platform/db/index.ts'
+import type { PurgedRecords } from '../../../platform/feature/restore-rule.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
 import {
   type Migration,
   makeSchema,
   migrate,
   readMigrations,
-} from '../../../platform/db/migrate.ts'
-import type { Logger } from '../../../platform/observe/log.ts'
-import type { PurgedRecords } from '../../../platform/restore-rule.ts'
+} from '../../../platform/schema/migrate.ts'
 import { enterNotes } from '../erase/erase.store.ts'
-import { type Note, purgedOf } from '../erase/notes.ts'
+import { type Note, purgedOf } from '../erase/purge-notes.ts'
 import { deleteNoted, enterRecords, type RecordNotes } from '../erase/purged-records.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { type Header, recordsOf } from '../file/format.ts'
@@ -22,41 +22,42 @@ import type { Keeper } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
 import * as store from './load.store.ts'
 
-export interface RestoreDeps {
+export interface EmptyRestoreDeps {
   address: DatabaseAddress
   keeper: Keeper
   log: Logger
-  /** Of tenants that were purged: what the stores tell that are at hand. */
+  /** The notes of purged tenants, read from the available stores. */
   notes: readonly Note[]
-  /** The notes of purged records, such as patients. */
+  /** The notes of individually purged records, such as patients. */
   recordNotes: readonly RecordNotes[]
   purgedRecords: readonly PurgedRecords[]
-  /** Whether one of a single clinic will do: for what is only read out of the database again. */
+  /** True to accept a backup of one tenant, for a caller that only reads the rows from the restored database. */
   takesClinics?: boolean
-  /** Those of this release, unless a test has others. */
+  /** The migrations of this release. Tests may pass others. */
   migrations?: Migration[]
 }
 
-/** The backup is of a release that this one does not know, which says nothing of whether it can be restored. */
+/** Thrown when the backup's release has different migrations. That release can restore the backup. */
 export class OtherReleaseError extends StartupError {}
 
-/** What has come back. */
+/** The result of a restore into an empty database. */
 export interface Restored {
   header: Header
   records: number
-  /** The tenants of the backup that were purged, and left out. */
+  /** The tenants in the backup that were not restored because they were purged. */
   purged: number[]
-  /** Destroyed records of the backup that were left out: how many, by table. */
+  /** The number of records, by table, that were not restored because they were purged. */
   purged_records: Record<string, number>
 }
 
 /**
- * @param file its bytes
- * @throws StartupError that says why not; the database is then as empty as before
+ * Restores a backup into an empty database and migrates it to the current schema.
+ * @param file the bytes of the backup file
+ * @throws StartupError with the cause; the database then stays empty
  */
 export async function restoreIntoEmpty(
   file: AsyncIterable<Uint8Array>,
-  deps: RestoreDeps,
+  deps: EmptyRestoreDeps,
 ): Promise<Restored> {
   const migrations = deps.migrations ?? (await readMigrations())
   const restored = await load(file, { ...deps, migrations })
@@ -65,9 +66,11 @@ export async function restoreIntoEmpty(
   return restored
 }
 
-/** Enters the records that were destroyed. Their rows are gone already, so a crash before this loses no erasure. */
+/**
+ * Registers the purged records. Their rows are already deleted, so a crash before this step restores nothing purged.
+ */
 async function enterOwnRecords(
-  { address, recordNotes, purgedRecords }: RestoreDeps,
+  { address, recordNotes, purgedRecords }: EmptyRestoreDeps,
   { installation }: Header,
 ): Promise<void> {
   const own = recordNotes.filter((note) => note.installation === installation)
@@ -90,7 +93,7 @@ async function load(
     recordNotes,
     purgedRecords,
     takesClinics = false,
-  }: RestoreDeps & { migrations: Migration[] },
+  }: EmptyRestoreDeps & { migrations: Migration[] },
 ): Promise<Restored> {
   const client = ownerClient(address)
   await client.connect()
@@ -110,9 +113,9 @@ async function load(
     const left = await loading.end(manifest)
     await client.query(`set local role ${PLATFORM_ROLE}`)
     if (header.type === 'full' && !(await store.hasOperator(client)))
-      throw new StartupError('The backup has no superadmin who could sign in.')
+      throw new StartupError('The backup has no superadmin who can sign in. Use another backup.')
     await client.query('reset role')
-    await store.beInstallation(client, header.installation)
+    await store.adoptInstallationId(client, header.installation)
     const ownRecords = recordNotes.filter((note) => note.installation === header.installation)
     const purged_records = await deleteNoted(client, purgedRecords, ownRecords)
     const own = notes.filter(({ installation }) => installation === header.installation)
@@ -126,22 +129,25 @@ async function load(
     }
   } catch (error) {
     if (error instanceof UnreadableFile)
-      throw new StartupError(`The backup can not be restored: ${error.message}.`)
+      throw new StartupError(`The backup could not be restored: ${error.message}.`)
     throw error
   } finally {
-    // What is not committed goes with it.
+    // Closing the connection rolls back the transaction if it is still open.
     await client.end()
   }
 }
 
-const OF_A_CLINIC = 'The backup is of one clinic; an empty database takes a backup of everything.'
+const OF_A_CLINIC = 'This is a backup of one tenant. An empty database requires a full backup.'
 
-/** @throws OtherReleaseError unless this release has the migrations that made the backup's schema */
+/**
+ * Returns the migrations that created the backup's schema.
+ * @throws OtherReleaseError if this release lacks any of them
+ */
 function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migration[] {
   const known = ours.at(-1)?.version ?? 0
   if (header.schema_version > known)
     throw new OtherReleaseError(
-      `The backup has schema ${header.schema_version}, this release knows ${known}: restore it with the newer release of Wardkeep.`,
+      `The backup has schema version ${header.schema_version}, but this release only supports up to ${known}. Restore it with the newer release of Wardkeep.`,
     )
   const theirs = ours.filter(({ version }) => version <= header.schema_version)
   const isSame =
@@ -152,7 +158,7 @@ function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migr
     )
   if (!isSame)
     throw new OtherReleaseError(
-      'The backup was made by a release with other migrations than this one: restore it with that release.',
+      'The backup was created by a release with different migrations. Restore it with that release.',
     )
   return theirs
 }

@@ -1,19 +1,19 @@
 /**
- * What a new schema has that rows are loaded without. Forced row-level security refuses COPY even to the
- * owner; triggers and references would be asked row by row; and keys and indexes are made faster, and
- * denser, of all rows at once than of one after the other.
+ * Drops the parts of a new schema that block or slow down loading, and restores them afterwards. Forced row-level
+ * security blocks COPY even for the owner. Triggers and references would be checked row by row. Keys and indexes are
+ * faster to build, and more compact, when all rows are already loaded.
  */
 import type pg from 'pg'
 import { StartupError } from '../../../lib/startup-error.ts'
-import type { Connection } from '../../../platform/db/index.ts'
-import { readSchema } from '../../../platform/db/schema-dump.ts'
+import type { PgConnection } from '../../../platform/db/index.ts'
+import { readSchema } from '../../../platform/schema/schema-dump.ts'
 
 const LOADED = `
   loaded as (
     select oid, oid::regclass::text as name, relforcerowsecurity as is_forced from pg_class
     where relnamespace = 'public'::regnamespace and relname = any($1))`
 
-/** Made from all rows once they are there, and not kept up to date with each. */
+/** Selects the keys and indexes, which are built after all rows are loaded. */
 const BUILT = `
   with ${LOADED}
   select loaded.name as "table", case when indisunique then 'unique index' else 'index' end as kind,
@@ -26,8 +26,9 @@ const BUILT = `
   order by 1, 2, 3`
 
 /**
- * Also references of tables that are not loaded: the key that they look through goes. A trigger that is only
- * disabled would still have each new row kept for it, where it looks at a statement's rows.
+ * Selects forced row-level security, triggers and references, including references from other tables to a dropped key.
+ * Triggers are dropped, not disabled, because a disabled trigger with transition tables would still collect every new
+ * row.
  */
 const HELD = `
   with ${LOADED}
@@ -44,7 +45,7 @@ const HELD = `
     and (conrelid in (select oid from loaded) or confrelid in (select oid from loaded))
   order by rank, name, away`
 
-/** A key or an index. */
+/** A dropped key or index. */
 interface Built {
   table: string
   kind: 'index' | 'unique index' | 'constraint'
@@ -52,16 +53,19 @@ interface Built {
   rest: string
 }
 
-/** What was put by. */
+/** The dropped parts of a schema, with what is needed to restore them. */
 export interface Safeguards {
   built: readonly Built[]
-  /** The statements that bring back references, which look through keys, then triggers, and forced security at the end. */
+  /** The statements that restore references (which need the keys), then triggers, then forced row-level security. */
   held: readonly string[]
 }
 
-/** Puts by what stands in the way of rows, of all these tables. Partitions that are made meanwhile have none of it. */
-export async function putBySafeguards(
-  client: Connection,
+/**
+ * Drops the constraints, indexes, triggers and forced row-level security of the tables. Partitions created during the
+ * load therefore have none of them either.
+ */
+export async function dropConstraints(
+  client: PgConnection,
   tables: readonly string[],
 ): Promise<Safeguards> {
   const { rows: held } = await client.query<{ away: string; back: string }>(HELD, [tables])
@@ -71,17 +75,17 @@ export async function putBySafeguards(
     await client.query(
       kind === 'constraint' ? `alter table ${table} drop constraint ${name}` : `drop index ${name}`,
     )
-  // The last that went comes first.
+  // Reverses the order of removal for the restore.
   return { built, held: held.map(({ back }) => back).toReversed() }
 }
 
 /**
- * Makes keys and indexes of the rows that are there. A partition gets its own before its parent, which takes
- * them in: so each is made while the partition's rows are still in memory.
- * @throws StartupError where rows do not fit together, such as two with one key
+ * Builds keys and indexes from the loaded rows. Builds those of each partition first, while its rows are in memory; the
+ * parent table then adopts them.
+ * @throws StartupError if rows conflict, for example two rows with the same key
  */
-export async function build(client: Connection, built: readonly Built[]): Promise<void> {
-  // An index of a large table is sorted in memory, and not on the disk.
+export async function build(client: PgConnection, built: readonly Built[]): Promise<void> {
+  // Allows the index of a large table to be sorted in memory instead of on disk.
   await client.query(`set local maintenance_work_mem = '128MB'`)
   for (const [table, own] of Map.groupBy(built, (one) => one.table)) {
     const { rows: partitions } = await client.query<{ name: string }>(
@@ -101,25 +105,31 @@ export async function build(client: Connection, built: readonly Built[]): Promis
   }
 }
 
-/** Without a name PostgreSQL gives the one that it would give to what it makes by itself for a partition. */
+/**
+ * Returns the statement that creates a key or an index. Without a name, PostgreSQL generates the one it uses for
+ * partitions.
+ */
 function statementFor(table: string, kind: Built['kind'], rest: string, name?: string): string {
   if (kind !== 'constraint') return `create ${kind} ${name ?? ''} on ${table} ${rest}`
   return `alter table ${table} add ${name ? `constraint ${name}` : ''} ${rest}`
 }
 
-/** @throws StartupError where rows do not fit together, such as a reference that leads nowhere */
-export async function putBack(client: Connection, statements: readonly string[]): Promise<void> {
+/** Runs the statements. @throws StartupError if rows are inconsistent, for example because of a broken reference */
+export async function putBack(client: PgConnection, statements: readonly string[]): Promise<void> {
   for (const statement of statements)
     try {
       await client.query(statement)
     } catch (error) {
       const { code, message } = error as pg.DatabaseError
       if (!code?.startsWith('23')) throw error
-      throw new StartupError(`What the backup holds does not fit together: ${message}.`)
+      throw new StartupError(`The data of the backup is inconsistent: ${message}.`)
     }
 }
 
-/** @param made the schema as it was before anything was put by */
-export async function requireSchema(client: Connection, made: string): Promise<void> {
-  if ((await readSchema(client)) !== made) throw new Error('the load has changed the schema')
+/**
+ * @param made the schema as read before anything was dropped
+ * @throws Error if the current schema differs
+ */
+export async function requireRestoredSchema(client: PgConnection, made: string): Promise<void> {
+  if ((await readSchema(client)) !== made) throw new Error('loading the data changed the schema')
 }

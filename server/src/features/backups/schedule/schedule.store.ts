@@ -1,10 +1,10 @@
-/** The SQL of what comes and goes by itself: what is planned, what is too old, what is proven. */
+/** The SQL for the schedule and retention: finds running, outdated and verified backups. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
-/** Whether a backup of the tenant, or of everything, is queued or being made. */
+/** Returns true if a backup of the tenant is queued or running. Checks for a full backup if `tenantId` is null. */
 export async function isBeingMade(tx: TenantTx, tenantId: number | null): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
@@ -17,7 +17,7 @@ export async function isBeingMade(tx: TenantTx, tenantId: number | null): Promis
   return job !== undefined
 }
 
-export interface Outdated {
+export interface OutdatedBackup {
   id: string
   type: BackupType
   tenant_id: number | null
@@ -27,15 +27,15 @@ export interface Outdated {
 }
 
 /**
- * The backups that nobody needs any more: for each type and tenant those behind the newest `keep`. Safety
- * backups do not count, and go like failed ones once they are older than `anyway`. The newest proven one
- * and the newest one of a drill always stay.
+ * Returns the backups that are no longer needed. For each type and tenant, these are all but the newest `keep` backups.
+ * Safety backups are not counted; both they and failed backups are returned once they are older than `anyway`. The
+ * newest verified backup and the newest one with a test restore are never returned.
  */
 export async function findOutdated(
   tx: TenantTx,
   { keep, anyway }: { keep: number; anyway: string },
-): Promise<Outdated[]> {
-  const { rows } = await sql<Outdated>`
+): Promise<OutdatedBackup[]> {
+  const { rows } = await sql<OutdatedBackup>`
     with kept as (
       select id, type, tenant_id, created_at, locked_until, rewritten_at, reason,
         count(*) filter (where reason <> 'safety') over newest as place,
@@ -55,19 +55,18 @@ export async function findOutdated(
   return rows
 }
 
-/** How far back the root keys reach that backups still need. */
+/** Determines which former root keys the existing backups still need. */
 export interface RootKeyNeed {
-  /** The request time of the oldest backup; null if there is none. */
+  /** When the oldest backup was requested; null if there is no backup. */
   oldest: string | null
-  /** True if the database does not know one of the stored backups, so its age is unknown. */
+  /** True if the store contains a backup that is unknown to the database. The age of that backup is unknown. */
   has_unknown: boolean
 }
 
 /**
- * Reads the oldest backup and the unknown ones in a single statement. With two statements, a backup that is
- * adopted in between would count as known without counting as the oldest. A failed backup counts while its
- * file is still stored.
- * @param stored the ids of the backups whose files the store has
+ * Returns the oldest backup's time, and whether the store has unknown backups. Uses one statement: with two, a backup
+ * registered in between would be neither unknown nor the oldest. A failed backup counts while its file is stored.
+ * @param stored the ids of the backups whose files are in the store
  */
 export async function rootKeyNeed(tx: TenantTx, stored: readonly string[]): Promise<RootKeyNeed> {
   const { rows } = await sql<RootKeyNeed>`
@@ -81,7 +80,7 @@ export async function rootKeyNeed(tx: TenantTx, stored: readonly string[]): Prom
   return rows[0] as RootKeyNeed
 }
 
-/** The ids among these that the database knows; those that count as failed only with `failed`. */
+/** Returns which of the ids are registered in the database. Pass `failed: false` to exclude failed backups. */
 export async function knownOf(
   tx: TenantTx,
   ids: readonly string[],
@@ -93,16 +92,24 @@ export async function knownOf(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** When the newest backup of everything was taken that is proven to be readable; null without one. */
-export async function newestProven(tx: TenantTx): Promise<string | null> {
+/** A verified full backup. All fields are null if there is none. */
+export interface ProvenBackup {
+  created_at: string | null
+  verified_at: string | null
+  /** The duration of the last test restore in seconds; null if there was none. */
+  drill_seconds: number | null
+}
+
+/** Returns the newest verified full backup; null if there is none. */
+export async function newestProven(tx: TenantTx): Promise<ProvenBackup | null> {
   const row = await tx.db
     .selectFrom('backups')
-    .select('created_at')
+    .select(['created_at', 'verified_at', 'drill_seconds'])
     .where('type', '=', 'full')
     .where('status', '=', 'completed')
     .where('verified_at', 'is not', null)
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return row?.created_at ?? null
+  return row ?? null
 }

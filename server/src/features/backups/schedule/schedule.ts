@@ -1,11 +1,11 @@
-/** Backups by themselves: one of everything at the times of BACKUP_SCHEDULE. */
+/** Creates full backups on the schedule in BACKUP_SCHEDULE. */
 import { randomUUID } from 'node:crypto'
 import type { Cron } from '../../../lib/cron.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import { insertBackup, insertJob } from '../backups.store.ts'
-import type { Reason } from '../backups.table.ts'
+import type { BackupReason } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
 import { isBeingMade } from './schedule.store.ts'
 
@@ -14,7 +14,7 @@ const PLANNED = jobKind<Record<string, never>>('backups.planned')
 export interface ScheduleDeps {
   db: Scopes
   jobs: Jobs
-  /** None where nothing is planned; what was before ends then. */
+  /** The backup schedule. Undefined removes a schedule that was stored earlier. */
   cron: Cron | undefined
   wake(): void
 }
@@ -26,7 +26,7 @@ export function schedulesBackups({ db, jobs, cron, wake }: ScheduleDeps): void {
   })
 }
 
-/** Queues one of everything, unless one is on its way: that holds the same. Exported for its test. */
+/** Queues a full backup unless one is already queued or running. Exported for its test. */
 export async function orderPlanned(db: Scopes, wake: () => void): Promise<void> {
   await db.acrossTenants(async (tx) => {
     if (await isBeingMade(tx, null)) return
@@ -35,10 +35,10 @@ export async function orderPlanned(db: Scopes, wake: () => void): Promise<void> 
   })
 }
 
-/** Queues a backup that no person asked for. Returns the ids of its job and of itself. */
+/** Queues a backup with the system as its actor. Returns the ids of the job and the backup. */
 export async function queueBackup(
   tx: TenantTx,
-  subject: { type: BackupType; tenant_id: number | null; reason: Reason },
+  subject: { type: BackupType; tenant_id: number | null; reason: BackupReason },
 ): Promise<{ job_id: string; backup_id: string }> {
   const job_id = randomUUID()
   const backup_id = randomUUID()

@@ -1,17 +1,23 @@
-/** Backups in a folder: written aside, made durable, then renamed, so that half of one never appears. */
+/**
+ * Stores backups in a folder. Each file is written under a temporary name, flushed and then renamed, so that a partial
+ * file never has its final name.
+ */
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
 import { writeOut } from './write-out.ts'
 
-/** What stays free on the disk, which the embedded database may share: a twentieth, a GiB at most. */
+/** The free space to keep on the disk, which the embedded database may share: 5 % of the disk, but at most 1 GiB. */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3
 const LOOK_EVERY = 16 * 1024 ** 2
 const PART = '.part'
 
-/** @param folder made where it is missing, for the service's user alone */
+/**
+ * @param folder the folder for the backups; if it is missing, it is created so that only the service's user can access
+ * it
+ */
 export function folderStore(folder: string): OpenStore {
   const path = (name: string) => join(folder, name)
   const made = () => mkdir(folder, { recursive: true, mode: 0o700 })
@@ -23,7 +29,7 @@ export function folderStore(folder: string): OpenStore {
     const room = bavail * bsize - spare
     if (room < bytes)
       throw new NoRoomError(
-        `${folder} has room for ${mebibytes(Math.max(0, room))} beside its reserve, and ${mebibytes(bytes)} are needed: free some, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
+        `${folder} has ${mebibytes(Math.max(0, room))} of free space besides its reserve, but ${mebibytes(bytes)} are required. Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
       )
   }
 
@@ -56,7 +62,7 @@ export function folderStore(folder: string): OpenStore {
     }
   }
 
-  /** A rename or a deletion is durable once its folder is. */
+  /** Flushes the folder to disk, which makes a rename or a deletion durable. */
   async function syncFolder(): Promise<void> {
     const handle = await open(folder, 'r')
     try {
@@ -117,19 +123,21 @@ export function folderStore(folder: string): OpenStore {
   }
 }
 
-/** A disk, a quota or a process's limit that takes no more, whatever was free a moment before. */
+/**
+ * Returns true if the disk, a quota or a process limit is exhausted. This can happen even after a check for free space.
+ */
 const isFull = (error: unknown): error is NodeJS.ErrnoException =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 const fullOf = (folder: string, { code }: NodeJS.ErrnoException) =>
-  `${folder} takes no more (${code}): free some room, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`
+  `${folder} is full (${code}). Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`
 
 const notStored = (error: unknown, name: string) =>
   (error as NodeJS.ErrnoException).code === 'ENOENT'
-    ? new NotStoredError(`the backup's file ${name} is gone`, { cause: error })
+    ? new NotStoredError(`the backup file ${name} is missing`, { cause: error })
     : error
 
-/** Another process may delete what was just listed. */
+/** Ignores a missing file, because another process may delete a file after it was listed. */
 function unlessGone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -1,4 +1,4 @@
-/** The store that the configuration names. */
+/** Opens the configured backup store. */
 import { join, resolve } from 'node:path'
 import type { Needs } from '../../../core.ts'
 import { systemTime } from '../../../lib/time.ts'
@@ -8,7 +8,7 @@ import type { OpenStore } from './store.ts'
 
 type Core = Needs<'clock', 'DATA_DIR' | 'BACKUP_DIR' | 'BACKUP_S3_URL' | 'BACKUP_S3_LOCK_DAYS'>
 
-/** Returns it with its folder, where it is one of this machine's. */
+/** Returns the configured store, and its folder if the store is on this machine. */
 export function openStore({ clock, config }: Core): { store: OpenStore; folder?: string } {
   const { BACKUP_S3_URL: bucket, BACKUP_S3_LOCK_DAYS: lockDays } = config
   if (bucket) return { store: s3Store({ ...bucket, clock, lockDays }) }
@@ -16,6 +16,6 @@ export function openStore({ clock, config }: Core): { store: OpenStore; folder?:
   return { store: folderStore(folder), folder }
 }
 
-/** For who has no service; whoever opens it closes it. */
+/** Opens the configured store without a running service. The caller must close the store. */
 export const storeBy = (config: Core['config']): OpenStore =>
   openStore({ clock: systemTime, config }).store

@@ -1,15 +1,15 @@
-/** Where backups lie: a folder or an object store, behind one interface. */
+/** The interface of a backup store, which is a folder or an object store. */
 
-/** There is no such object in the store. */
+/** Thrown when the store has no object with the requested name. */
 export class NotStoredError extends Error {}
 
-/** There is too little room; the message says how much, for the operator. */
+/** Thrown when the store has too little free space. The message tells the operator the sizes. */
 export class NoRoomError extends Error {}
 
-/** The store cannot be reached, or refuses. The message says why, for the operator: no credentials. */
+/** Thrown when the store is unreachable or rejects a request. The message states the cause, without credentials. */
 export class StoreError extends Error {}
 
-/** Bytes of an object, both inclusive, counted from 0. */
+/** A range of bytes in an object, counted from 0. Both ends are inclusive. */
 export interface ByteRange {
   start: number
   end: number
@@ -17,40 +17,40 @@ export interface ByteRange {
 
 export interface StoredObject {
   name: string
-  /** When it was written last, in milliseconds since the Unix epoch. */
+  /** When the object was last written, in milliseconds since the Unix epoch. */
   writtenAt: number
 }
 
 export interface Store {
-  /** Where it is, for people: no credentials. */
+  /** The location of the store as shown to operators, without credentials. */
   readonly place: string
   /**
-   * Keeps what the source yields under the name: whole and durable once it resolves, and not at all where
-   * it fails or the process dies. What the name held before gives way to it, at once.
-   * @throws NoRoomError before the disk is full
+   * Writes an object, atomically replacing an existing one with the same name. When this resolves, the object is
+   * complete and durable. After a failure or a crash, the store is unchanged.
+   * @throws NoRoomError if too little disk space is left
    */
   write(name: string, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
-  /** @throws NotStoredError, also once it is read */
+  /** Reads an object. @throws NotStoredError, in some stores only when the first bytes are read */
   read(name: string, range?: ByteRange): AsyncIterable<Uint8Array>
-  /** The bytes of an object. @throws NotStoredError */
+  /** Returns the size of an object in bytes. @throws NotStoredError if the object does not exist */
   size(name: string): Promise<number>
-  /** Forgets an object. Returns whether it is gone: not where the store keeps it until its lock ends. */
+  /** Deletes an object. Returns true if the object no longer exists, or false if a lock prevented the deletion. */
   delete(name: string): Promise<boolean>
-  /** Until when an object can't be deleted, in ISO 8601; null where no lock is known. */
+  /** Returns the end of an object's lock in ISO 8601; null if no lock is known. @throws NotStoredError */
   lockedUntil(name: string): Promise<string | null>
-  /** All objects that are whole. */
+  /** Lists all objects that were written completely. */
   list(): Promise<StoredObject[]>
-  /** Deletes what writers that died have left of an object. */
+  /** Deletes partial data of one object that a crashed process left behind. */
   discard(name: string): Promise<void>
-  /** As `discard`, of any object, where nothing was written since the instant. */
+  /** Deletes partial data of all objects, as `discard` does, if it was written before this time in milliseconds. */
   sweep(before: number): Promise<void>
-  /** @throws NoRoomError where so many bytes do not fit */
+  /** Checks the free space. @throws NoRoomError if the store has no room for this many bytes */
   requireRoom(bytes: number): Promise<void>
 }
 
-/** A store with what it has opened. */
+/** A store whose connections must be closed after use. */
 export interface OpenStore extends Store {
-  /** Asks once, and not for long, whether it can be used. @throws StoreError that says why not */
+  /** Checks once, with a short time limit, whether the store is usable. @throws StoreError with the cause */
   check(): Promise<void>
   close(): Promise<void>
 }

@@ -1,11 +1,11 @@
-/** A file written beside its source: the very bytes, on the disk as it grows, and no failure that is not told. */
+/** Tests that files are written completely and flushed while they grow, and that every failure is reported. */
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { scratch } from '../../../../test/support/scratch.ts'
-import { letGo } from '../../../lib/let-go.ts'
+import { letGo } from '../../../lib/free-memory.ts'
 import { writeOut } from './write-out.ts'
 
 const MIB = 1024 * 1024
@@ -18,7 +18,7 @@ async function newFile(): Promise<{ file: FileHandle; written(): Promise<Buffer>
   return { file, written: () => readFile(path) }
 }
 
-/** Pieces of a size, each of which is gone once the next is asked for. */
+/** Yields pieces of the same size. Frees each piece when the next one is requested. */
 async function* inPieces(bytes: Buffer, size: number) {
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(Uint8Array.prototype.slice.call(bytes, from, from + size))
@@ -34,7 +34,7 @@ test.each([
   [3 * MIB + 1, 100_000],
   [5 * MIB, MIB],
   [5 * MIB + 7, 4 * MIB + 3],
-])('%i bytes in pieces of %i', async (size, pieces) => {
+])('writes %i bytes in pieces of %i', async (size, pieces) => {
   const { file, written } = await newFile()
   const bytes = randomBytes(size)
   const told: number[] = []
@@ -44,7 +44,7 @@ test.each([
   expect(Math.max(0, ...told)).toBeLessThanOrEqual(MIB)
 })
 
-test('it is brought to the disk as it grows, and once more at its end', async () => {
+test('flushes the file while it grows, and again at its end', async () => {
   const { file } = await newFile()
   const [beside, atTheEnd] = [vi.spyOn(file, 'datasync'), vi.spyOn(file, 'sync')]
   await writeOut(file, inPieces(Buffer.alloc(70 * MIB), MIB), unasked)
@@ -52,14 +52,14 @@ test('it is brought to the disk as it grows, and once more at its end', async ()
   expect(atTheEnd).toHaveBeenCalledOnce()
 })
 
-test.each(['writeFile', 'datasync', 'sync'] as const)('a failure of %s is told', async (name) => {
+test.each(['writeFile', 'datasync', 'sync'] as const)('throws a failure of %s', async (name) => {
   const { file } = await newFile()
   vi.spyOn(file, name).mockRejectedValueOnce(new Error('the disk has gone'))
   const writing = writeOut(file, inPieces(Buffer.alloc(70 * MIB), MIB), unasked)
   await expect(writing).rejects.toThrow('the disk has gone')
 })
 
-test('behind a failure nothing is under way', async () => {
+test('waits for a running write before it throws an error', async () => {
   const { file } = await newFile()
   const write = file.writeFile.bind(file)
   let isUnderWay = false

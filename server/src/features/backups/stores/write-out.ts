@@ -1,13 +1,17 @@
-/** Writes a file of any size: in large blocks, beside what makes them, and to the disk as it grows. */
+/**
+ * Writes a file of any size in large blocks and flushes it as it grows. The source produces blocks while others are
+ * written.
+ */
 import type { FileHandle } from 'node:fs/promises'
 
 const BLOCK_BYTES = 1024 * 1024
-/** So much at a time is brought to the disk: all at the end would be waited for. */
+/** The number of bytes after which the file is flushed. A single flush at the end would take too long. */
 const SYNC_EVERY = 32 * BLOCK_BYTES
 
 /**
- * Returns once every byte is durable. Throws what the source, the disk or `before` says, with nothing of it under way.
- * @param before told of each block's bytes before it is written
+ * Writes a source to a file. Returns when every byte is durable. Throws any error of the source, the disk or `before`,
+ * after waiting for running writes.
+ * @param before called before each block is written, with the size of the block
  */
 export async function writeOut(
   file: FileHandle,
@@ -34,21 +38,24 @@ export async function writeOut(
   }
 }
 
-/** Work that goes on by itself: the next waits for the last, and throws what that threw. */
+/** Runs tasks in the background, one at a time. Each call waits for the previous task, and throws that task's error. */
 function oneAtATime() {
   let last = Promise.resolve()
   return {
     async next(work: () => Promise<void>): Promise<void> {
       await last
       last = work()
-      // Heard by the next, or at the end.
+      // Prevents an unhandled rejection. The next call of `next`, or `end`, throws the error.
       last.catch(() => undefined)
     },
     end: () => last,
   }
 }
 
-/** The bytes in blocks. They lie in two rooms by turns: one is good until the next but one is asked for. */
+/**
+ * Groups the bytes into blocks. Two buffers are used in turn, so a block stays valid until the block after the next is
+ * requested.
+ */
 async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let [room, other] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)]
   let length = 0

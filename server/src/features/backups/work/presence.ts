@@ -1,45 +1,28 @@
-/**
- * Says that a process takes the jobs of backups that wait: by a lock that many can share, of a connection of its
- * own, so that it is true no longer than the process lives.
- */
+/** Announces that this process claims queued backup jobs, using a lock that several processes can share. */
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
-import {
-  type Connection,
-  type Holder,
-  logFailures,
-  openHolder,
-} from '../../../platform/db/index.ts'
-import { canFail } from '../../../platform/observe/can-fail.ts'
+import { logFailures } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { BackupLocks, HeldLock } from './locks.ts'
 
-const LOOK_EVERY_MS = 2_000
+const POLL_MS = 2_000
 
-export interface PresenceDeps {
-  openConnection(): Connection
-  clock: Time
-  log: Logger
-}
-
-/** Says so until it is stopped, again where its connection was lost. */
-export function startPresence({ openConnection, clock, log }: PresenceDeps) {
-  let holder: Holder | undefined
+/** Holds the lock until `stop` is called. Acquires the lock again if its connection is lost. */
+export function startPresence(locks: BackupLocks, { clock, log }: { clock: Time; log: Logger }) {
+  let held: HeldLock | undefined
   async function keep(): Promise<boolean> {
-    if (holder && !holder.lost.aborted) return false
-    const opened = await openHolder(openConnection())
-    await opened.share('longJobTakers', 0)
-    holder = opened
+    if (!held || held.lost.aborted) held = await locks.share('longJobTakers', 0)
     return false
   }
-  const keeping = poller(keep, {
+  const keeper = poller(keep, {
     clock,
-    pollMs: LOOK_EVERY_MS,
-    onError: logFailures('saying that backups are made here', log),
+    pollMs: POLL_MS,
+    onError: logFailures('announcement of the backup worker', log),
   })
   return {
     async stop(): Promise<void> {
-      await keeping.stop()
-      if (holder) await canFail(holder.close(), 'no longer saying that backups are made here', log)
+      await keeper.stop()
+      await held?.[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,21 +1,22 @@
-/** The SQL of the work on backups: which job is whose, how far it is, and how it ended. */
+/** The SQL for running backup jobs: claiming a job, its progress, and its outcome. */
 import { sql } from 'kysely'
-import { type Connection, LOCKS, type TenantTx } from '../../../platform/db/index.ts'
+import { LOCKS, type PgConnection, statement, type TenantTx } from '../../../platform/db/index.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
-import type { JobKind, Reason } from '../backups.table.ts'
+import type { BackupJobKind, BackupReason } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
+import type { RestoreResult } from '../restore-in-place/outcome.ts'
 import { NotStoredError } from '../stores/store.ts'
 import '../backups.table.ts'
 
-/** A job with the backup that it is about. */
+/** A job, with what is recorded about its backup. */
 export interface Job {
   id: string
   number: number
-  kind: JobKind
+  kind: BackupJobKind
   backup_id: string
   tenant_id: number | null
   type: BackupType
-  reason: Reason
+  reason: BackupReason
   sha256: string | null
   rewritten_at: string | null
   options: object
@@ -41,14 +42,14 @@ const jobs = (tx: TenantTx) =>
     ])
     .orderBy('backup_jobs.number')
 
-/** The oldest job that nobody has begun, or that one of these that has the id. */
+/** Returns the oldest queued job. With an id, returns only that job. Returns undefined if no such job is queued. */
 export function findQueued(tx: TenantTx, id?: string): Promise<Job | undefined> {
   const queued = jobs(tx).where('backup_jobs.status', '=', 'queued')
   const wanted = id === undefined ? queued : queued.where('backup_jobs.id', '=', id)
   return wanted.limit(1).executeTakeFirst()
 }
 
-/** Whether a process lives that takes what waits (see presence.ts). */
+/** Returns true if a running process claims queued jobs (see presence.ts). */
 export async function isTakenByOthers(tx: TenantTx): Promise<boolean> {
   const { rows } = await sql<{ is_taken: boolean }>`
     select exists (
@@ -60,18 +61,23 @@ export async function isTakenByOthers(tx: TenantTx): Promise<boolean> {
   return rows[0]?.is_taken === true
 }
 
-/** Nobody holds the lock of a job that is to be at work, or somebody else has ended it. */
+/** Thrown when the lock of a running job was lost, or another process ended the job. */
 export class LostJobError extends Error {
   constructor() {
-    super('The process that did it was cut off from the database; ask for it again')
+    super('The process lost its database connection. Start the job again')
   }
 }
 
 /**
- * Holds the job's lock beside whoever of this process holds it, for as long as the connection lives.
- * @throws LostJobError where somebody looks just then whether it is held: it is not any more
+ * Acquires a shared lock on the job for as long as this connection lives. Other connections of this process share the
+ * lock.
+ * @throws LostJobError if another process is testing the lock, which can happen only after this process lost its other
+ * shared lock
  */
-export async function shareJob(client: Connection, { number }: Pick<Job, 'number'>): Promise<void> {
+export async function shareJob(
+  client: PgConnection,
+  { number }: Pick<Job, 'number'>,
+): Promise<void> {
   const { rows } = await client.query<{ held: boolean }>(
     'select pg_try_advisory_lock_shared($1, $2) as held',
     [LOCKS.longJobs, number],
@@ -79,10 +85,13 @@ export async function shareJob(client: Connection, { number }: Pick<Job, 'number
   if (rows[0]?.held !== true) throw new LostJobError()
 }
 
-/** Who orders a restore expects it then: what was entered later would be gone without a warning. */
+/**
+ * The maximum time that a restore may wait in the queue. Its requester expects it soon; a late restore would silently
+ * discard newer changes.
+ */
 const RESTORE_WAITS_AT_MOST = '1 hour'
 
-/** When a restore was ordered that has waited for too long; undefined where it is in time. */
+/** Returns when the restore was requested, if it has waited too long. Otherwise returns undefined. */
 export async function findLapsed(tx: TenantTx, id: string): Promise<string | undefined> {
   const lapsed = await tx.db
     .selectFrom('backup_jobs')
@@ -93,7 +102,7 @@ export async function findLapsed(tx: TenantTx, id: string): Promise<string | und
   return lapsed?.created_at
 }
 
-/** Says that the job runs. Returns false where somebody else began it meanwhile. */
+/** Marks a queued job as running. Returns false if the job is no longer queued, because another process started it. */
 export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<boolean> {
   const begun = await tx.db
     .updateTable('backup_jobs')
@@ -106,7 +115,15 @@ export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Prom
   return begun !== undefined
 }
 
-/** Gives it back to whoever comes next, unless it has ended. */
+/** Returns the job's start time. No two attempts of a job start at the same time. */
+export const findBeginning = (tx: TenantTx, { id }: Pick<Job, 'id'>) =>
+  tx.db
+    .selectFrom('backup_jobs')
+    .select(['id', 'started_at'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+
+/** Returns a running job to the queue. Does nothing if the job is no longer running. */
 export async function requeueJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<void> {
   const queued = await tx.db
     .updateTable('backup_jobs')
@@ -127,8 +144,9 @@ export async function saveProgress(tx: TenantTx, id: string, progress: number): 
 }
 
 /**
- * Keeps others from ending the job until the transaction is over, so that all of it counts, or nothing.
- * @throws LostJobError where they have, or may have begun to delete its files: `findAbandoned` locks the same
+ * Locks the job's row until the transaction ends, so that no other process can end the job during it.
+ * @throws LostJobError if another process ended the job, or may be deleting its files because `findAbandoned` found the
+ * job's lock free
  */
 export async function requireAtWork(
   tx: TenantTx,
@@ -138,7 +156,7 @@ export async function requireAtWork(
     throw new LostJobError()
 }
 
-/** Has the transaction give up soon where others hold what it needs: whoever stops the process waits as well. */
+/** Limits lock waits in the transaction to a short time, because a shutdown waits for the transaction. */
 export async function waitBriefly(tx: TenantTx): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(tx.db)
 }
@@ -154,7 +172,7 @@ async function lockRunning(tx: TenantTx, id: string): Promise<boolean> {
   return running !== undefined
 }
 
-/** Whether the job is over, and went well. Waits for a commit of its end that is still under way. */
+/** Returns true if the job is completed. If a transaction is just completing the job, waits until it commits. */
 export async function isCompleted(tx: TenantTx, id: string): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
@@ -165,31 +183,48 @@ export async function isCompleted(tx: TenantTx, id: string): Promise<boolean> {
   return job?.status === 'completed'
 }
 
-/** Ends a job that runs. Returns false where it had ended already. */
+/** Ends a running job: as failed if there is an error, otherwise as completed. */
+const end = statement<{ id: string; error: string | null; result: string | null }>(
+  (value) => sql`
+    update backup_jobs set error = ${value('error')}, result = ${value('result')},
+      finished_at = now(),
+      status = case when ${value('error')}::text is null then 'completed' else 'failed' end,
+      progress = case when ${value('error')}::text is null then 1 else progress end
+    where id = ${value('id')} and status = 'running' returning id`,
+)
+
+const ending = (id: string, error: string | null, result: object | null) =>
+  end({ id, error, result: result === null ? null : JSON.stringify(result) })
+
+/** Ends a running job. Returns false if the job had already ended. */
 export async function endJob(
   tx: TenantTx,
   { id, kind, backup_id }: Pick<Job, 'id' | 'kind' | 'backup_id'>,
   error: string | null,
   result: object | null = null,
 ): Promise<boolean> {
-  const ended = await tx.db
-    .updateTable('backup_jobs')
-    .set({
-      status: error === null ? 'completed' : 'failed',
-      error,
-      result: result === null ? null : JSON.stringify(result),
-      finished_at: sql`now()`,
-      ...(error === null ? { progress: 1 } : {}),
-    })
-    .where('id', '=', id)
-    .where('status', '=', 'running')
-    .returning('id')
-    .executeTakeFirst()
+  const [ended] = await tx.sendFor<{ id: string }>(ending(id, error, result)).rows
   if (ended && error !== null && kind === 'create') await setStatus(tx, backup_id, 'failed')
   return ended !== undefined
 }
 
-/** Says that a backup that was whole is not any more, as it is made anew. Returns whether there is one. */
+/**
+ * Marks a restore job as completed, in the transaction of the restore.
+ * @throws LostJobError if another process already ended the job and recorded that nothing was restored
+ */
+export async function completeRestore(
+  client: PgConnection,
+  id: string,
+  result: RestoreResult,
+): Promise<void> {
+  const query = ending(id, null, result)
+  const { rowCount } = await client.query(query.sql, [...query.parameters])
+  if (rowCount === 0) throw new LostJobError()
+}
+
+/**
+ * Marks an existing backup as queued, because it is being created again. Returns false if the backup does not exist.
+ */
 export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')
@@ -200,8 +235,9 @@ export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
 }
 
 /**
- * Fails the safety backups that the restore has begun and not made. Returns them: those of its scope, as only one
- * restore of it runs at a time. None where the restore runs no more: they may be a later one's.
+ * Marks the unfinished safety backups of a restore as failed, and returns their ids. Finds them by the restore's scope,
+ * because only one restore per scope runs at a time. Returns none if the restore has ended, because they may belong to
+ * a later one.
  */
 export async function failSafeties(
   tx: TenantTx,
@@ -224,13 +260,13 @@ export interface Made {
   sha256: string
   records: number
   schema_version: number
-  /** Until when the store keeps it whatever happens; null where that is not known. */
+  /** When the store's lock on the file ends; null if no lock is known. */
   locked_until: string | null
 }
 
 /**
- * Says that a backup is whole, and that it has been read to its end.
- * @throws NotStoredError where it was purged meanwhile, with its tenant, or has failed by what others know
+ * Marks a backup as completed and verified.
+ * @throws NotStoredError if the backup was purged with its tenant, or was marked as failed
  */
 export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
   const { numUpdatedRows } = await tx.db
@@ -239,10 +275,10 @@ export async function completeBackup(tx: TenantTx, id: string, made: Made): Prom
     .where('id', '=', id)
     .where('status', '<>', 'failed')
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw new NotStoredError('the backup is gone')
+  if (numUpdatedRows === 0n) throw new NotStoredError('the backup no longer exists')
 }
 
-/** The jobs that run by their rows, though nobody holds their lock: their process has died. */
+/** Returns running jobs whose lock nobody holds, because their process has died. Skips jobs whose row is locked. */
 export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
   const running = await jobs(tx)
     .where('backup_jobs.status', '=', 'running')
@@ -256,7 +292,7 @@ export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
   return running.filter(({ number }) => free.has(number))
 }
 
-/** Those of the jobs whose lock nobody holds. */
+/** Returns which of the jobs have a lock that nobody holds, and acquires these locks until the transaction ends. */
 async function freeOf(tx: TenantTx, numbers: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ number: number }>`
     select number from unnest(${numbers}::int[]) as jobs (number)

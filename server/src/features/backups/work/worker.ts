@@ -1,108 +1,94 @@
 /**
- * Works off the jobs of backups, one at a time on a node. A job is at work as long as a connection lives
- * that holds its lock: nobody has to notice, or to clean a flag up, when its process dies. Two hold it: one
- * does the work and ends with it, the other stays until the outcome is written down.
+ * Runs backup jobs, one at a time on each node. A job counts as running only while its advisory lock is held, so a
+ * crashed process leaves no job running. Two connections share the lock: the connection that does the work, and the one
+ * in `locks.ts`, which stays open until the outcome is recorded.
  */
 
 import { poller } from '../../../lib/poller.ts'
-import { Problem } from '../../../lib/problems.ts'
-import type { Time } from '../../../lib/time.ts'
+import { asSentence, Problem } from '../../../lib/problems.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
-import type { DifferingSafeguards } from '../../../platform/db/fixes/index.ts'
 import {
   type Conflicts,
-  type Connection,
   isPassing,
   logFailures,
-  openHolder,
+  openPacer,
+  type PgConnection,
   problemOf,
+  type Replica,
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
-import type { Migration } from '../../../platform/db/migrate.ts'
-import { append } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
-import type { Logger } from '../../../platform/observe/log.ts'
-import type { RestoreColumns, RestoreSteps } from '../../../platform/restore-columns.ts'
-import type { PurgedRecords, RestoreRules } from '../../../platform/restore-rule.ts'
-import { findPlatformTenant } from '../../tenants/index.ts'
+import { appendBackupEvent } from '../backups.journal.ts'
 import { insertBackup } from '../backups.store.ts'
-import { type CreateDeps, createBackup } from '../create/create.ts'
-import { openPace } from '../create/pace.ts'
+import { createOnReplica } from '../create/on-replica.ts'
 import { holdsUpOthers } from '../create/snapshot.store.ts'
 import { forgetPurged, settleLeft } from '../erase/forget-purged.ts'
 import { KeptError, type Rewritten } from '../erase/rewrite.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { fileName, sidecarName } from '../file/names.ts'
 import type { RestoreOptions, RestoreResult } from '../restore-in-place/outcome.ts'
-import { RefusedError } from '../restore-in-place/refused.ts'
-import { type RestoreDeps, restoreBackup } from '../restore-in-place/restore.ts'
+import { RefusedError } from '../restore-in-place/preconditions.ts'
+import { restoreBackup } from '../restore-in-place/restore.ts'
+import type { InPlaceDeps } from '../restore-in-place/transaction.ts'
 import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
+import type { BackupLocks } from './locks.ts'
 import * as store from './work.store.ts'
 
 const LOOK_EVERY_MS = 2_000
 const TELL_EVERY_MS = 1_000
-/** Between two tries to write down how a job has ended. */
+/** Limits throttling, so that a backup takes at most five times as long (docs/backups.md). */
+const PACER_LIMITS = { perTransaction: 4, max: 4, idle: 0.1 }
+/** The pause before trying again to record the outcome of a job. */
 const END_AGAIN_MS = 500
 
-export interface WorkerDeps extends CreateDeps {
+export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   db: Scopes
-  clock: Time
-  /** What a restore does with each table. */
-  rules: RestoreRules
-  columns: RestoreColumns
-  steps: readonly RestoreSteps[]
-  /** Records that come back from no backup once they were destroyed. */
-  purgedRecords: readonly PurgedRecords[]
-  /** The problem that a broken constraint is, in the words of its feature. */
+  /** The replica that backups are read from. If undefined, they are read from the primary. */
+  replica?: Replica | undefined
+  /** Maps each database constraint to the problem that its feature throws when it is violated. */
   conflicts: Conflicts
-  /** Opens a connection without time limits, as the owner of the tables. */
-  openConnection(): Connection
-  /** Proves that what the connection sees in its scope opens. */
-  prove(client: Connection): Promise<void>
-  /** Says which of the database's safeguards are not those of its schema. */
-  differing: DifferingSafeguards
-  /** Where a server is made that brings older backups up to date. */
-  dataDir: string
-  migrations?: Migration[] | undefined
-  /** The one job that it does where no process takes what waits; without it, all that wait. */
+  locks: BackupLocks
+  /** The id of the only job to run, and only while no service claims queued jobs. If undefined, runs all jobs. */
   only?: string | undefined
-  /** Told within the transaction that completes a backup. */
+  /** Called within the transaction that marks a backup as completed. */
   onMade(tx: TenantTx): Promise<void>
-  log: Logger
 }
 
-const SOMEBODY_WAITS = 'somebody waits for a table, such as a migration'
+const SOMEBODY_WAITS = 'another process, such as a migration, is waiting for a table'
 
-/** What came of a job. */
-interface Outcome {
+/** The outcome of a job that the worker still has to record. */
+interface JobOutcome {
   made?: store.Made
+  /** The result of a dry run of a restore. */
   result?: RestoreResult
   rewritten?: Rewritten
 }
 
-/** The work gives way, and begins anew later. */
+/** Thrown when a job stops in favor of other work. All jobs except restores are retried later. */
 class GiveWay extends Error {}
 
 export interface BackupWorker {
   wake(): void
-  /** Resolves when no job is queued that this process can do. */
+  /** Resolves when no job is queued that this process can run. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
-export function startWorker(given: WorkerDeps): BackupWorker {
-  // What it closes the service for is its own work.
-  const deps = { ...given, db: given.db.whileClosed() }
+export function startBackupWorker(given: BackupWorkerDeps): BackupWorker {
+  // The worker must use the database even in maintenance mode, because its own restores enter that mode.
+  const deps = { ...given, db: given.db.duringMaintenance() }
   const { db, clock, log } = deps
   const stopping = new AbortController()
 
-  /** What waits is done with the store and the keys of the service, and outlives whoever asks for it. */
+  /**
+   * Returns true if a service will claim the job. The service has its own store and keys, and outlives this command.
+   */
   const isLeft = async () =>
     deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
 
   async function look(): Promise<boolean> {
-    await buryAbandoned(deps)
+    await failAbandonedJobs(deps)
     if (stopping.signal.aborted || (await isLeft())) return false
     const job = await db.acrossTenants((tx) => store.findQueued(tx, deps.only), 'read')
     return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
@@ -112,40 +98,32 @@ export function startWorker(given: WorkerDeps): BackupWorker {
     clock,
     pollMs: LOOK_EVERY_MS,
     failureGapMs: LOOK_EVERY_MS,
-    onError: logFailures('looking for work on backups', log),
+    onError: logFailures('polling of backup jobs', log),
   })
   return {
     wake: looking.wake,
     idle: looking.idle,
     stop() {
-      stopping.abort(new GiveWay('the service stops'))
+      stopping.abort(new GiveWay('the service is shutting down'))
       return looking.stop()
     },
   }
 }
 
-/** Does a job. Returns whether it ended, or was left to others or to later. */
+/** Runs a job under its lock. Returns 'left' if another process runs the job, or the job was returned to the queue. */
 async function work(
-  deps: WorkerDeps,
+  deps: BackupWorkerDeps,
   job: store.Job,
   stopping: AbortSignal,
 ): Promise<'ended' | 'left'> {
-  const connection = deps.openConnection()
-  const holder = await openHolder(connection)
-  try {
-    if (!(await holder.take('longJobs', job.number))) return 'left'
-    // From here on the connection that does the work can hold it as well.
-    await store.shareJob(connection, job)
-    await holder.release('longJobs', job.number)
-    return await begin(deps, job, AbortSignal.any([stopping, holder.lost]))
-  } finally {
-    await canFail(holder.close(), "letting go of a backup's job", deps.log)
-  }
+  await using held = await deps.locks.share('longJobs', job.number)
+  if (!held) return 'left'
+  return await begin(deps, job, AbortSignal.any([stopping, held.lost]))
 }
 
-/** Begins a job whose lock is held, and does it on a connection of its own. */
+/** Starts a job on a separate connection. The caller must hold the job's lock. */
 async function begin(
-  deps: WorkerDeps,
+  deps: BackupWorkerDeps,
   job: store.Job,
   ending: AbortSignal,
 ): Promise<'ended' | 'left'> {
@@ -155,40 +133,41 @@ async function begin(
   try {
     await store.shareJob(client, job)
     if (!(await db.acrossTenants((tx) => store.beginJob(tx, job)))) return 'left'
-    log.info({ backup: job.backup_id, kind: job.kind, tenant: job.tenant_id }, 'backup job begun')
+    log.info({ backup: job.backup_id, kind: job.kind, tenant: job.tenant_id }, 'backup job started')
     return await finish(deps, job, ending, () => perform(deps, client, job, ending))
   } finally {
-    await canFail(client.end(), "closing a backup's connection", log)
+    await canFail(client.end(), 'closing of a backup connection', log)
   }
 }
 
-/** Does what is asked for on the connection, and tells meanwhile how far it is. */
+/** Does the work of a job and reports its progress. A real restore (not a dry run) also ends the job. */
 async function perform(
-  deps: WorkerDeps,
-  client: Connection,
+  deps: BackupWorkerDeps,
+  client: PgConnection,
   job: store.Job,
   ending: AbortSignal,
-): Promise<Outcome> {
+): Promise<JobOutcome | 'ended'> {
   const givingWay = new AbortController()
   const signal = AbortSignal.any([ending, givingWay.signal])
-  // A query that waits or runs is not waited for.
-  const end = () => void canFail(client.end(), 'ending a backup', deps.log)
+  // Closes the connection on abort, so that a running query is not waited for.
+  const end = () => void canFail(client.end(), 'cancellation of a backup', deps.log)
   signal.addEventListener('abort', end)
   const telling = tellProgress(deps, job, () => givingWay.abort(new GiveWay(SOMEBODY_WAITS)))
   const watch = { ...telling.watch, signal, quiet: telling.stop }
   try {
     signal.throwIfAborted()
     if (job.kind === 'create') {
-      const rest = openPace(deps.db)
-      return { made: await createBackup(client, job, deps, { ...watch, rest }) }
+      const { rest } = openPacer(deps.db, PACER_LIMITS)
+      return { made: await createOnReplica(client, job, deps, { ...watch, rest }) }
     }
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job, watch) }
     const options = job.options as RestoreOptions
     if (!options.dry_run) await requireInTime(deps, job)
     const safety = safetyOf(deps)
-    return { result: await restoreBackup(client, job, options, { ...deps, safety }, watch) }
+    const result = await restoreBackup(client, job, options, { ...deps, safety }, watch)
+    return options.dry_run ? { result } : 'ended'
   } catch (error) {
-    // Ended, the connection and the store fail as they may: why it was ended is what counts.
+    // After an abort, other errors are only its consequences. The abort reason is the actual cause.
     throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', end)
@@ -196,15 +175,15 @@ async function perform(
   }
 }
 
-/** Whatever it has waited for. @throws RefusedError where a restore was ordered too long ago */
-async function requireInTime({ db }: WorkerDeps, { id }: store.Job): Promise<void> {
+/** @throws RefusedError if the restore was requested too long ago, regardless of why it had to wait */
+async function requireInTime({ db }: BackupWorkerDeps, { id }: store.Job): Promise<void> {
   const ordered = await db.acrossTenants((tx) => store.findLapsed(tx, id), 'read')
   if (ordered !== undefined)
-    throw new RefusedError(`it was ordered at ${ordered} and waited too long; order it again`)
+    throw new RefusedError(`it was requested at ${ordered} and waited too long. Request it again`)
 }
 
-/** Says how far a job is, and looks whether it holds anybody up. */
-function tellProgress({ db, clock, log }: WorkerDeps, job: store.Job, giveWay: () => void) {
+/** Records the progress of a job. Calls `giveWay` when another process waits for the job's table locks. */
+function tellProgress({ db, clock, log }: BackupWorkerDeps, job: store.Job, giveWay: () => void) {
   const state: { progress: number; pid?: number } = { progress: 0 }
   const telling = poller(
     async () => {
@@ -217,7 +196,7 @@ function tellProgress({ db, clock, log }: WorkerDeps, job: store.Job, giveWay: (
     {
       clock,
       pollMs: TELL_EVERY_MS,
-      onError: logFailures('telling how far a backup is', log),
+      onError: logFailures('recording of backup progress', log),
     },
   )
   return {
@@ -233,8 +212,8 @@ function tellProgress({ db, clock, log }: WorkerDeps, job: store.Job, giveWay: (
   }
 }
 
-/** The rows of a restore's safety backup. */
-function safetyOf({ db }: WorkerDeps): RestoreDeps['safety'] {
+/** Returns the functions that record the progress of a restore's safety backup. */
+function safetyOf({ db }: BackupWorkerDeps): InPlaceDeps['safety'] {
   return {
     begin: (id, { actor }, tenantId) =>
       db.acrossTenants(async (tx) => {
@@ -252,42 +231,43 @@ function safetyOf({ db }: WorkerDeps): RestoreDeps['safety'] {
 }
 
 async function finish(
-  deps: WorkerDeps,
+  deps: BackupWorkerDeps,
   job: store.Job,
   ending: AbortSignal,
-  run: () => Promise<Outcome>,
+  run: () => Promise<JobOutcome | 'ended'>,
 ): Promise<'ended' | 'left'> {
   const { db, log } = deps
   const { backup_id: backup, kind } = job
   try {
-    const { made, result, rewritten } = await run()
-    await conclude(deps, job, ending, async (tx) => {
-      // A restore has ended its job itself, with all the rest or not at all.
-      if (kind !== 'restore') await store.requireAtWork(tx, job)
-      if (made) {
-        await store.completeBackup(tx, backup, made)
-        const { locked_until: _, ...told } = made
-        await tell(tx, job, 'backup.created', told)
-        await deps.onMade(tx)
-      }
-      if (rewritten) {
-        const { records, forgotten } = rewritten
-        await tell(tx, job, 'backup.rewritten', { records, forgotten })
-      }
-      await store.endJob(tx, job, null, result)
-    })
+    const outcome = await run()
+    if (outcome !== 'ended')
+      await conclude(deps, job, ending, async (tx) => {
+        const { made, result, rewritten } = outcome
+        await store.requireAtWork(tx, job)
+        if (made) {
+          await store.completeBackup(tx, backup, made)
+          const { locked_until: _, ...told } = made
+          await appendJobEvent(tx, job, 'backup.created', told)
+          await deps.onMade(tx)
+        }
+        if (rewritten) {
+          const { records, forgotten } = rewritten
+          await appendJobEvent(tx, job, 'backup.rewritten', { records, forgotten })
+        }
+        await store.endJob(tx, job, null, result)
+      })
     log.info({ backup, kind }, 'backup job completed')
     return 'ended'
   } catch (error) {
-    // The answer to its commit was lost: what it has made is to stay.
+    // The commit succeeded but its acknowledgement was lost, so the result is valid.
     if (await db.acrossTenants((tx) => store.isCompleted(tx, job.id))) {
-      log.warn({ err: error, backup, kind }, 'backup job completed, though its end was not heard')
+      log.warn({ err: error, backup, kind }, 'backup job completed (acknowledgement lost)')
       return 'ended'
     }
     await cleanUp(deps, job)
-    // A restore that was ended is not begun again by itself: nobody may be waiting for it any more.
+    // An interrupted restore is not restarted automatically, because its requester may no longer expect it.
     if (error instanceof GiveWay && kind !== 'restore') {
-      log.info({ backup, reason: error.message }, 'backup put off')
+      log.info({ backup, reason: error.message }, 'backup job postponed')
       await db.acrossTenants((tx) => store.requeueJob(tx, job))
       return 'left'
     }
@@ -298,22 +278,22 @@ async function finish(
 }
 
 /**
- * Writes down how a job has ended, as soon as it can: a restore of everything, by another node, lets nobody write for
- * minutes. What was made waits for that, as nobody takes the job for abandoned while its lock is held.
- * @throws the signal's reason where that comes first
+ * Records the outcome of a job. Retries if the database is not writable, for example while another node's full restore
+ * blocks writes for minutes. Until then the job does not count as abandoned, because its lock is held.
+ * @throws the reason of the signal if the signal aborts first
  */
 async function conclude(
-  { db, clock, log }: WorkerDeps,
+  { db, clock, log }: BackupWorkerDeps,
   { kind }: store.Job,
   ending: AbortSignal,
   work: (tx: TenantTx) => Promise<void>,
 ): Promise<void> {
-  // What may be closed is closed by itself.
+  // A restore may have entered maintenance mode itself, so it must not wait for that mode to end.
   if (kind === 'restore') return db.acrossTenants(work)
-  const told = logFailures('writing down how a backup has ended', log)
+  const told = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {
     try {
-      await db.requireOpen(null)
+      await db.requireAvailable(null)
       return await db.acrossTenants(async (tx) => {
         await store.waitBriefly(tx)
         await work(tx)
@@ -328,27 +308,27 @@ async function conclude(
   }
 }
 
-/** What it takes to end a job. */
-export type BuryDeps = Pick<WorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
+/** The dependencies needed to end a job. */
+export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
 
-/** Ends the jobs whose processes have died. */
-export async function buryAbandoned(deps: BuryDeps): Promise<void> {
-  for (const job of await deps.db.acrossTenants(store.findAbandoned)) await bury(deps, job)
+/** Marks jobs as failed whose process has died. */
+export async function failAbandonedJobs(deps: JobEndDeps): Promise<void> {
+  for (const job of await deps.db.acrossTenants(store.findAbandoned))
+    await failAbandonedJob(deps, job)
 }
 
-/** Ends a job whose process has died. */
-export async function bury(deps: BuryDeps, job: store.Job): Promise<void> {
+async function failAbandonedJob(deps: JobEndDeps, job: store.Job): Promise<void> {
   await cleanUp(deps, job)
-  const error = 'The process that did it ended before it was done; ask for it again.'
+  const error = 'The process ended before the job was completed. Start the job again.'
   await deps.db.acrossTenants((tx) => fail(tx, job, error))
 }
 
 async function fail(tx: TenantTx, job: store.Job, error: string): Promise<void> {
-  if (await store.endJob(tx, job, error)) await tell(tx, job, 'backup.failed', { error })
+  if (await store.endJob(tx, job, error)) await appendJobEvent(tx, job, 'backup.failed', { error })
 }
 
-/** Takes away what was written of a file that will not be completed. */
-async function cleanUp(deps: BuryDeps, job: store.Job): Promise<void> {
+/** Deletes the partial files of a job that will not be completed. */
+async function cleanUp(deps: JobEndDeps, job: store.Job): Promise<void> {
   const { kind, backup_id } = job
   if (kind === 'create') await discard(deps, backup_id)
   if (kind === 'restore')
@@ -357,39 +337,31 @@ async function cleanUp(deps: BuryDeps, job: store.Job): Promise<void> {
   if (kind === 'forget') await settleLeft(deps, job)
 }
 
-async function discard({ store: files, log }: BuryDeps, id: string): Promise<void> {
+async function discard({ store: files, log }: JobEndDeps, id: string): Promise<void> {
   for (const name of [fileName(id, null), sidecarName(id)]) {
-    await canFail(files.discard(name), 'deleting half a backup', log)
-    await canFail(files.delete(name), 'deleting a backup that failed', log)
+    await canFail(files.discard(name), 'deletion of an incomplete backup', log)
+    await canFail(files.delete(name), 'deletion of a failed backup', log)
   }
 }
 
-/** Tells the journal. What is of everything is the platform's, whose webhooks are to hear of it. */
-async function tell(
+const appendJobEvent = (
   tx: TenantTx,
-  { actor, tenant_id, backup_id, type, reason }: store.Job,
+  { actor, tenant_id, backup_id: id, type, reason }: store.Job,
   action: 'backup.created' | 'backup.failed' | 'backup.rewritten',
   changes: object,
-): Promise<void> {
-  await append(tx, actor, {
-    action,
-    tenant_id: tenant_id ?? (await findPlatformTenant(tx))?.id ?? null,
-    resource_type: 'backup',
-    resource_id: backup_id,
-    changes: { type, reason, ...changes },
-  })
-}
+): Promise<void> =>
+  appendBackupEvent(tx, actor, action, { id, type, tenant_id }, { reason, ...changes })
 
 const SENTENCES = [NoRoomError, NotStoredError, StoreError, KeptError, store.LostJobError]
 
-/** Why a job failed, for whoever asked for it: what may be told, and the log for the rest. */
+/** Returns the reason why a job failed, as shown to its requester. Internal details appear only in the log. */
 function sentenceOf(error: unknown, conflicts: Conflicts): string {
   if (error instanceof RefusedError) return `Refused: ${error.message}.`
-  if (error instanceof GiveWay) return `Nothing was restored: ${error.message}. Ask for it again.`
+  if (error instanceof GiveWay) return `Nothing was restored: ${error.message}. Retry the restore.`
   if (SENTENCES.some((kind) => error instanceof kind)) return `${(error as Error).message}.`
   if (error instanceof UnreadableError)
-    return `Nothing was restored: what the backup holds does not open (${error.message}).`
-  if (error instanceof UnreadableFile) return `The file cannot be used: ${error.message}.`
+    return `Nothing was restored, because data of the backup cannot be decrypted (${error.message}).`
+  if (error instanceof UnreadableFile) return `The backup file is not usable: ${error.message}.`
   const problem = error instanceof Problem ? error : problemOf(error, conflicts)
-  return problem ? `${problem.message}.` : 'A fault of the service; its log has the cause.'
+  return problem ? asSentence(problem) : 'Internal error. See the log of the service for the cause.'
 }

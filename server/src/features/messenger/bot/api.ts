@@ -1,46 +1,46 @@
 /**
- * The provider's API, as far as the bot uses it. The token is in every URL, and what the library throws
- * holds the URL, the chat or the text: nothing of it gets past this file but a `BotFault`.
+ * The part of the messenger provider's API that the bot uses. Every URL contains the token, and the library's errors
+ * contain the URL, the chat or the text. Therefore this file throws only `BotFault`, which contains none of them.
  */
 import type { Api, GrammyError } from 'grammy'
 import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { type Upstream, upstreamFetch } from '../../../platform/net/index.ts'
-import type { Refusal } from '../sending/outcome.ts'
+import type { ChatRefusal } from '../sending/outcome.ts'
 
-/** What the bot is to be told of; anything else is not even asked for. */
+/** The kinds of updates that the bot requests and handles. */
 const UPDATES = ['message', 'my_chat_member'] as const
-/** How long the provider holds a question for updates that has no answer yet. */
+/** How long the provider keeps a request for updates open while there are none, in seconds. */
 const POLL_SECONDS = 25
-/** For a question for updates, and for anything else. */
+/** The deadline of requests for updates. `DEADLINE` applies to all other requests. */
 const POLL_DEADLINE = POLL_SECONDS * SECOND + 10 * SECOND
 const DEADLINE = 10 * SECOND
 /**
- * Updates of an answer: a long message with a long one that it replies to takes some 100 KiB, and an answer
- * that does not fit the 1 MiB of an upstream's would never be read, nor any update behind it.
+ * The maximum number of updates in a response. A long message that replies to another long one takes some 100 KiB. A
+ * response above the upstream limit of 1 MiB could not be read, which would block all later updates.
  */
 const MAX_UPDATES = 8
 
 export interface BotApi {
   getMe(signal?: AbortSignal): Promise<{ id: number; username: string | null }>
-  /**
-   * Waits until there is an update of `offset` or later, or for half a minute; with `now` it does not
-   * wait.
-   */
+  /** Returns updates from `offset` on. If there are none, waits for them up to 25 s, or not at all if `now` is true. */
   getUpdates(offset: number | null, signal: AbortSignal, now?: boolean): Promise<unknown[]>
-  /** Has updates sent to the URL, with the secret; without one, has them asked for. */
+  /**
+   * Makes the provider send updates to the URL with the secret. Null deletes the webhook, so that updates must be
+   * polled.
+   */
   setWebhook(to: { url: string; secret: string } | null, signal?: AbortSignal): Promise<void>
-  /** Where updates are sent to; empty where they are asked for. */
+  /** Returns the URL to which the provider sends updates, or an empty string if updates must be polled. */
   getWebhook(signal?: AbortSignal): Promise<string>
   /** Sends plain text, without previews of links. */
   sendMessage(chatId: number, text: string, signal?: AbortSignal): Promise<void>
 }
 
-/** That the provider refused, or could not be asked. Says neither whom nor what it was about. */
+/** A request that the provider rejected or did not answer. Contains neither the chat nor the text of the message. */
 export class BotFault extends Error {
-  /** Null where there was no answer that could be read. */
-  readonly refusal: Refusal | null
+  /** The provider's error response. Null if there was no readable response. */
+  readonly refusal: ChatRefusal | null
 
-  constructor(method: string, refusal: Refusal | null) {
+  constructor(method: string, refusal: ChatRefusal | null) {
     super(refusal ? `${method} was answered ${refusal.code}` : `${method} was not answered`)
     this.name = 'BotFault'
     this.refusal = refusal
@@ -49,25 +49,25 @@ export class BotFault extends Error {
 
 export interface BotApiOptions {
   token: string
-  /** Without a slash at its end. */
+  /** The base URL of the provider's API, without a trailing slash. */
   root: string
-  /** Requests below the root. */
+  /** Sends requests to URLs below `root`. */
   upstream: Upstream
 }
 
-/** Opens the API. The library is loaded here: a service without a bot does not need it. */
+/** Opens the API. Loads the library only here, because a service without a bot does not need it. */
 export async function openBotApi({ token, root, upstream }: BotApiOptions): Promise<BotApi> {
   const grammy = await import('grammy')
   type Options = NonNullable<ConstructorParameters<typeof Api>[1]>
   const within = (deadlineMs: number) =>
     new grammy.Api(token, {
       apiRoot: root,
-      // Behind the deadline of the exchange, which ends it.
+      // The library's timeout is longer than the deadline of the exchange, so the deadline always ends the request.
       timeoutSeconds: (deadlineMs + MINUTE) / SECOND,
       fetch: upstreamFetch(upstream, deadlineMs) as unknown as NonNullable<Options['fetch']>,
     })
   const [api, polling] = [within(DEADLINE), within(POLL_DEADLINE)]
-  // The library names the signals of another package, which these are in all that matters.
+  // The library's types use the `AbortSignal` of another package. The global `AbortSignal` is compatible with it.
   type Signal = Parameters<Api['getMe']>[0]
   const signalOf = (signal?: AbortSignal) => signal as unknown as Signal
 
@@ -114,11 +114,11 @@ export async function openBotApi({ token, root, upstream }: BotApiOptions): Prom
   }
 }
 
-function refusalOf({ error_code, description, parameters }: GrammyError): Refusal {
+function refusalOf({ error_code, description, parameters }: GrammyError): ChatRefusal {
   return { code: error_code, description, retryAfter: secondsOf(parameters.retry_after) }
 }
 
-/** A wait that can be kept: a second at the least, a day at the most, whatever was written. */
+/** Returns the requested wait in seconds, limited to between one second and one day. */
 function secondsOf(retryAfter: unknown): number | undefined {
   if (typeof retryAfter !== 'number') return undefined
   return Math.min(Math.max(Math.ceil(retryAfter), 1), DAY / SECOND)

@@ -1,33 +1,43 @@
-/** The SQL of the one bot: its lease, and how far its updates are read. Leases are by the database's clock. */
+/**
+ * SQL of the row that represents the bot: its lease and its position in the updates. Leases use the database's clock.
+ */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { BotState } from '../messenger.table.ts'
 
-/** Seconds that a lease holds unless it is renewed; so long a killed process keeps the bot silent. */
-export const LEASE_SECONDS = 10
+/**
+ * The duration of a lease that is not renewed, in seconds. After a process is killed, the bot is silent for this long.
+ */
+export const BOT_LEASE_SECONDS = 10
 
 /**
- * Takes the bot over where nobody has it; how it does has to be found out anew. Returns the number of its
- * time, by which writes are fenced.
+ * Claims the bot's lease if no other process has it. Also claims a lease that ends implausibly late, because it was
+ * written while the database's clock was wrong. Returns the new epoch, which fences writes, or undefined if the lease
+ * is taken.
  */
-export async function claim(tx: TenantTx, worker: string): Promise<number | undefined> {
+export async function claimBotLease(tx: TenantTx, worker: string): Promise<number | undefined> {
   const { rows } = await sql<{ epoch: number }>`
     update messenger_bot set leased_by = ${worker}, epoch = epoch + 1, state = 'new',
-      leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
-    where leased_until is null or leased_until <= now() returning epoch`.execute(tx.db)
+      leased_until = now() + make_interval(secs => ${BOT_LEASE_SECONDS})
+    where leased_until is null or leased_until <= now()
+      or leased_until > now() + make_interval(secs => ${2 * BOT_LEASE_SECONDS}) returning epoch`.execute(
+    tx.db,
+  )
   return rows[0]?.epoch
 }
 
-/** Returns whether the lease was still ours. */
-export async function renew(tx: TenantTx, epoch: number): Promise<boolean> {
+/** Renews the lease. Returns false if this process no longer has the lease. */
+export async function renewBotLease(tx: TenantTx, epoch: number): Promise<boolean> {
   const { rows } = await sql`
-    update messenger_bot set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
+    update messenger_bot set leased_until = now() + make_interval(secs => ${BOT_LEASE_SECONDS})
     where epoch = ${epoch} and leased_until is not null returning epoch`.execute(tx.db)
   return rows.length > 0
 }
 
-/** Lets others have it at once; since when nobody does stays to be seen. */
-export async function release(tx: TenantTx, epoch: number): Promise<void> {
+/**
+ * Releases the lease, so that another process can claim it immediately. `leased_until` stores the time of the release.
+ */
+export async function releaseBotLease(tx: TenantTx, epoch: number): Promise<void> {
   await tx.db
     .updateTable('messenger_bot')
     .set({ leased_by: null, leased_until: sql`now()` })
@@ -35,8 +45,10 @@ export async function release(tx: TenantTx, epoch: number): Promise<void> {
     .execute()
 }
 
-/** Whether the bot is still ours; if so, nobody takes it over before the transaction has ended. */
-export async function isOurs(tx: TenantTx, epoch: number): Promise<boolean> {
+/**
+ * Returns whether this process still has the lease. If so, no other process can claim it before the transaction ends.
+ */
+export async function holdsBotLease(tx: TenantTx, epoch: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('messenger_bot')
     .select('epoch')
@@ -71,7 +83,7 @@ export async function findBotId(tx: TenantTx): Promise<number | null> {
   return bot_id
 }
 
-/** Notes how the bot does. Returns whether that is new. */
+/** Saves the state of the bot. Returns whether the state has changed. */
 export async function saveState(tx: TenantTx, epoch: number, state: BotState): Promise<boolean> {
   const { rows } = await sql`
     update messenger_bot set state = ${state} where epoch = ${epoch} and state <> ${state}
@@ -79,7 +91,9 @@ export async function saveState(tx: TenantTx, epoch: number, state: BotState): P
   return rows.length > 0
 }
 
-/** Notes which bot the token is; of another one nothing has been read yet. */
+/**
+ * Saves the bot to which the token belongs. If it is a different bot than before, resets the position in the updates.
+ */
 export async function saveBot(
   tx: TenantTx,
   epoch: number,
@@ -91,10 +105,12 @@ export async function saveBot(
     where epoch = ${epoch}`.execute(tx.db)
 }
 
-/** Days after which numbers of updates may begin anew, less one (Bot API, `Update`). */
+/**
+ * The number of days for which a position is valid: one less than the time until update numbers may restart (Bot API).
+ */
 const NUMBERS_HOLD_DAYS = 6
 
-/** The first update that is not read yet; null to be given all that wait. */
+/** Returns the number of the first unread update, or null to request all waiting updates. */
 export async function findOffset(tx: TenantTx): Promise<number | null> {
   const row = await tx.db
     .selectFrom('messenger_bot')
@@ -112,7 +128,7 @@ export async function saveOffset(tx: TenantTx, epoch: number, next: number): Pro
     .execute()
 }
 
-/** Takes an update. Returns false where it was taken before. */
+/** Records that an update is handled. Returns false if the update was already recorded. */
 export async function takeUpdate(
   tx: TenantTx,
   update: { bot_id: number; update_id: number },

@@ -1,4 +1,4 @@
-/** The bot's side of its tenure: who it is, what it is told, and how it does. */
+/** The bot while this process has its lease: identifies the bot, receives its updates, and tracks its state. */
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
@@ -9,15 +9,15 @@ import { TOPIC_BOT } from '../topics.ts'
 import { type BotApi, BotFault } from './api.ts'
 import * as store from './bot.store.ts'
 import type { Tenure } from './lease.ts'
-import { watchSilence } from './silence.ts'
-import type { Take } from './taking.ts'
+import { watchBotSilence } from './silence.ts'
+import type { Take } from './take-updates.ts'
 import type { Update } from './updates.ts'
 
-/** Another program that asks for updates is waited for, ever longer; a token that is refused always so. */
+/** The growing waits while another program receives the updates. `REFUSED_WAIT` applies after a rejected token. */
 const CONFLICT_WAITS = [1, 2, 5, 10, 20].map((seconds) => seconds * SECOND)
 const REFUSED_WAIT = 10 * SECOND
 const FAILED_WAIT = 2 * SECOND
-/** After no updates: the provider has waited for some before it said so, and others may not. */
+/** The wait after an empty response, because not every provider keeps the request open until there are updates. */
 const EMPTY_WAIT = 200
 
 export interface BotDeps {
@@ -28,16 +28,16 @@ export interface BotDeps {
   api: BotApi
   tenure: Tenure
   take: Take
-  /** Where the provider sends updates to; null to ask for them. */
+  /** The webhook to which the provider sends updates, or null to poll for updates. */
   webhook: { url: string; secret: string } | null
-  /** Milliseconds between looks where updates are sent to; a minute unless a test says otherwise. */
+  /** Milliseconds between checks of the webhook that is set at the provider. The default is a minute. */
   checkMs?: number
 }
 
 export interface Bot {
-  /** Whether messages can be sent: the token is good, whatever becomes of updates. */
+  /** Returns whether the token is valid, so that messages can be sent. Receiving updates may still fail. */
   isGood(): boolean
-  /** Notes that the token was refused; the bot then finds out for itself. */
+  /** Records that the provider rejected the token. The bot then checks the token again. */
   refused(): void
   stop(): Promise<void>
 }
@@ -45,29 +45,29 @@ export interface Bot {
 export function startBot(deps: BotDeps): Bot {
   const { db, changes, clock, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
   let me: number | undefined
-  /** Whether updates come the way that is configured, as far as known. */
+  /** True if the configured way to receive updates was set up, and nothing has indicated a change since. */
   let isSetUp = false
-  /** Where updates are sent to, as the provider writes it. */
+  /** The URL to which updates are sent, in the provider's spelling. */
   let sentTo: string | undefined
-  /** Ends a question for updates, to see first whether the token is still good. */
+  /** Aborts a poll for updates, so that the token is checked first. */
   let recheck = new AbortController()
   let state: BotState = 'new'
   let conflicts = 0
-  const silence = watchSilence(clock)
+  const silence = watchBotSilence(clock)
 
   async function note(next: BotState): Promise<void> {
     const isNew = await db.acrossTenants((tx) => store.saveState(tx, tenure.epoch, next))
-    // Behind the write: one that fails is to be tried again.
+    // Set only after the write, so that a failed write is retried.
     state = next
     if (!isNew) return
     changes.notify(TOPIC_BOT)
-    if (next === 'ok') log.info({}, 'the messenger bot works')
+    if (next === 'ok') log.info({}, 'messenger bot connected')
     else log.error({ state: next }, WRONG[next])
   }
 
   /**
-   * Finds out who the bot is, and has updates come the way that is configured. Returns its number, or
-   * undefined where the token was refused meanwhile.
+   * Identifies the bot, and sets up the configured delivery of updates. Returns the bot's id, or undefined if the token
+   * was rejected in the meantime.
    */
   async function introduce(): Promise<number | undefined> {
     if (me === undefined) {
@@ -83,14 +83,14 @@ export function startBot(deps: BotDeps): Bot {
     return me
   }
 
-  /** Has updates come the way that is configured. */
+  /** Sets up the configured delivery of updates. */
   async function setUp(): Promise<void> {
     try {
       await api.setWebhook(webhook, tenure.over)
       if (webhook) sentTo = await api.getWebhook(tenure.over)
       isSetUp = true
     } catch (error) {
-      // With a token that is refused, or a provider that is still away, it does not send either.
+      // A rejected token or an unavailable provider also prevents sending, so those states take precedence.
       const isWorse =
         error instanceof BotFault && (isOfToken(error) || (state === 'away' && isUnanswered(error)))
       if (!isWorse && !tenure.over.aborted) await note('deaf')
@@ -107,22 +107,22 @@ export function startBot(deps: BotDeps): Bot {
       })
   }
 
-  /** Updates come as configured. */
+  /** Records that updates arrive as configured. */
   async function works(): Promise<void> {
     conflicts = 0
     if (state !== 'ok') await note('ok')
   }
 
-  /** Another program has the updates of the bot come to it. Returns how long to wait for it to end. */
+  /** Records that another program receives the bot's updates. Returns how long to wait before the next attempt. */
   async function conflict(): Promise<number> {
-    // It may also be a webhook that somebody has set or deleted.
+    // The cause may also be a webhook that was set or deleted by another program, so the setup is repeated.
     isSetUp = false
     await note('conflict')
     conflicts += 1
     return CONFLICT_WAITS[conflicts - 1] ?? (CONFLICT_WAITS.at(-1) as number)
   }
 
-  /** Asks for updates once, or looks whether all is well. Returns how long to wait then. */
+  /** Polls for updates once, or checks the webhook. Returns how long to wait before the next step. */
   async function step(): Promise<number> {
     const id = await introduce()
     if (id === undefined) return 0
@@ -133,14 +133,14 @@ export function startBot(deps: BotDeps): Bot {
     }
     const offset = await db.acrossTenants(store.findOffset, 'read')
     const signal = AbortSignal.any([tenure.over, recheck.signal])
-    // A provider that is back says so at once, and not half a minute later.
+    // After an outage, does not wait for updates, to notice immediately that the provider is available again.
     const updates = await api.getUpdates(offset, signal, state === 'away')
     await works()
     await takeAll(id, updates)
     return updates.length > 0 ? 0 : EMPTY_WAIT
   }
 
-  /** Returns how long to wait after a refusal of the provider. */
+  /** Updates the state after a failed request. Returns how long to wait before the next request. */
   async function bear(fault: BotFault): Promise<number> {
     if (!isUnanswered(fault)) silence.heard()
     else if (silence.missed()) await note('away')
@@ -162,16 +162,16 @@ export function startBot(deps: BotDeps): Bot {
     } catch (error) {
       if (!(error instanceof BotFault) || tenure.over.aborted) throw error
       const wait = await bear(error)
-      log.warn({ err: error, wait }, 'the messenger was asked in vain')
+      log.warn({ err: error, wait }, 'messenger request failed')
       return wait
     }
   }
 
-  const logFailure = logFailures('asking the messenger', log)
+  const logFailure = logFailures('messenger polling', log)
   const looker = poller(look, {
     clock,
     pollMs: FAILED_WAIT,
-    // What the end of the tenure breaks off has not failed.
+    // A request that was aborted by the end of the tenure does not count as a failure.
     onError: (error, previous) => tenure.over.aborted || logFailure(error, previous),
   })
   return {
@@ -188,18 +188,18 @@ export function startBot(deps: BotDeps): Bot {
 }
 
 const WRONG: Record<Exclude<BotState, 'ok'>, string> = {
-  new: 'the messenger bot is not known yet',
-  deaf: 'the messenger bot sends, but could not have its updates come the way that is configured',
+  new: 'messenger bot not identified yet',
+  deaf: 'messenger bot can send, but the configured delivery of its updates could not be set up',
   conflict:
-    'another program takes the updates of the messenger bot; stop it, or give it a bot of its own',
-  refused: 'the token of the messenger bot is refused; give MESSENGER_BOT_TOKEN a good one',
-  away: 'the provider of the messenger bot has not answered for a minute or more; what waits is sent once it does',
+    'another program receives the updates of the messenger bot; stop that program, or use a separate bot for it',
+  refused: 'messenger bot token rejected; set MESSENGER_BOT_TOKEN to a valid token',
+  away: 'messenger provider has not responded for a minute; messages wait until it responds',
 }
 
-/** Whether nothing was said that could be read, or that the provider itself is at fault. */
+/** Returns whether the response was missing or unreadable, or reported an error of the provider itself. */
 const isUnanswered = ({ refusal }: BotFault): boolean => refusal === null || refusal.code >= 500
 
-/** Whether it is the token that was refused. */
+/** Returns whether the provider rejected the token. */
 const isOfToken = ({ refusal }: BotFault): boolean => refusal?.code === 401 || refusal?.code === 404
 
 const isUpdate = (update: unknown): update is Update =>

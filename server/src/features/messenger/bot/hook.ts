@@ -1,24 +1,27 @@
-/** Updates that the provider sends by itself, to whichever process: each is taken once. */
+/** Handles updates that the provider sends to the webhook of any process, each update once. */
 import { timingSafeEqual } from 'node:crypto'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { DeriveKey } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { digestWith } from '../linking/codes.ts'
 import { findBotId } from './bot.store.ts'
-import type { Take } from './taking.ts'
+import type { Take } from './take-updates.ts'
 import type { Update } from './updates.ts'
 
 export const HOOK_PATH = '/webhooks/messenger'
 
-/** What proves calls for the bot of the token: those for a former bot are not taken as its own. */
+/**
+ * Returns the secret that authenticates webhook calls for the token's bot. A different bot token has a different
+ * secret.
+ */
 export const hookSecret = (deriveKey: DeriveKey, token: string): string =>
   digestWith(deriveKey('messenger webhook'))(token).toString('base64url')
 
 export interface Hook {
   /**
-   * Takes an update. What is not shown to be the provider's is not even read.
-   * @throws Problem 404 where updates are asked for, 403 for a wrong secret, 503 while the bot is not known
-   * @throws InvalidInput for what is no update
+   * Handles an update. Rejects a call without the provider's secret before reading its body.
+   * @throws Problem 404 if updates are polled, 403 for a wrong secret, 503 while the bot is not identified
+   * @throws InvalidInput if the body is not an update
    */
   take(secrets: readonly string[], body: Buffer): Promise<void>
 }
@@ -26,7 +29,7 @@ export interface Hook {
 export interface HookDeps {
   db: Scopes
   take: Take
-  /** What proves the provider; null where updates are asked for. */
+  /** The secret that authenticates the provider, or null if updates are polled. */
   secret: string | null
 }
 
@@ -38,7 +41,7 @@ export function openHook({ db, take, secret }: HookDeps): Hook {
       const update = readUpdate(body)
       await db.acrossTenants(async (tx) => {
         const bot_id = await findBotId(tx)
-        // The provider sends it again.
+        // After this error, the provider sends the update again.
         if (bot_id === null) throw new Problem('messenger_unconfigured', { retryAfter: 5 })
         await take(tx, bot_id, update)
       })
@@ -46,7 +49,7 @@ export function openHook({ db, take, secret }: HookDeps): Hook {
   }
 }
 
-/** One header of the right value, compared in the same time whatever it is. */
+/** Returns whether the request has exactly one secret header that equals the secret. Compares in constant time. */
 function isSame(shown: readonly string[], secret: string): boolean {
   const [one = ''] = shown
   const [a, b] = [Buffer.from(one), Buffer.from(secret)]
@@ -58,7 +61,7 @@ function readUpdate(body: Buffer): Update {
   const { update_id } = (update ?? {}) as Partial<Update>
   if (Number.isSafeInteger(update_id)) return update as Update
   throw new InvalidInput([
-    { loc: ['body'], msg: 'Value error, this is no update', type: 'value_error' },
+    { loc: ['body'], msg: 'Value error, the body must be an update', type: 'value_error' },
   ])
 }
 

@@ -1,4 +1,4 @@
-/** Has one process of all be the bot: it asks for updates and it sends. */
+/** Ensures that at most one process is the bot, which receives updates and sends messages. */
 import { SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
@@ -8,33 +8,34 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
-import type { Background } from '../../../platform/feature.ts'
+import type { Background } from '../../../platform/feature/feature.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { TOPIC_BOT } from '../topics.ts'
 import * as store from './bot.store.ts'
 
-/** Between two looks whether the bot is free, and between two renewals. */
+/** The time between checks whether the lease is free. `RENEW_MS` is the time between renewals. */
 const LOOK_MS = 1_000
 const RENEW_MS = 3_000
 
-/** The time for which a process is the bot. */
+/** The period during which this process is the bot. */
 export interface Tenure {
   readonly epoch: number
-  /** Aborted when it is over. */
+  /** Aborts when the tenure is over. */
   readonly over: AbortSignal
-  /** Whether no other process can be the bot now: asked before each message. */
+  /** Returns whether this process is certainly still the bot. Must be checked before each message. */
   isSure(): boolean
   /**
-   * Makes sure, within a transaction that writes what the bot has done, that this is still so when it
-   * commits. @throws TenureOver when another process is the bot
+   * Ensures that this process is still the bot when the transaction commits. Call it in each transaction that records
+   * results.
+   * @throws TenureOver if another process is the bot
    */
   fence(tx: TenantTx): Promise<void>
 }
 
 export class TenureOver extends Error {
   constructor() {
-    super('another process is the bot now')
+    super('another process took over the messenger bot')
     this.name = 'TenureOver'
   }
 }
@@ -44,28 +45,30 @@ export interface LeaseDeps {
   changes: Changes
   clock: Time
   log: Logger
-  /** Of this process. */
+  /** The id of this process. */
   worker: string
-  /** Begins the work of the bot. Returns how to end it, which lets go of all that is under way. */
+  /** Starts the bot's work. Stopping the returned work also ends requests under way. */
   begin(tenure: Tenure): Background
 }
 
-export interface Lease {
-  /** Resolves when the bot has nothing to send. At once where another process is the bot, or the bot is not known yet. */
+export interface BotLease {
+  /**
+   * Resolves when no message is due. Resolves immediately if this process is not the bot, or the token is not valid.
+   */
   idle(): Promise<void>
-  /** Ends the work, and lets another process have the bot at once. */
+  /** Ends the bot's work, and releases the lease so that another process can claim it immediately. */
   stop(): Promise<void>
 }
 
-export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps): Lease {
+export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps): BotLease {
   let held: { tenure: Tenure; sureUntil: number; end: AbortController } | undefined
   let work: Background | undefined
 
-  const leaseFrom = (askedAt: number) => askedAt + (store.LEASE_SECONDS - 1) * SECOND
+  const leaseFrom = (askedAt: number) => askedAt + (store.BOT_LEASE_SECONDS - 1) * SECOND
 
   async function take(): Promise<void> {
     const askedAt = clock.monotonic()
-    const epoch = await db.acrossTenants((tx) => store.claim(tx, worker))
+    const epoch = await db.acrossTenants((tx) => store.claimBotLease(tx, worker))
     if (epoch === undefined) return
     const end = new AbortController()
     const mine = { sureUntil: leaseFrom(askedAt), end }
@@ -74,11 +77,11 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
       over: end.signal,
       isSure: () => !end.signal.aborted && clock.monotonic() < (held?.sureUntil ?? 0),
       async fence(tx) {
-        if (!(await store.isOurs(tx, epoch))) throw new TenureOver()
+        if (!(await store.holdsBotLease(tx, epoch))) throw new TenureOver()
       },
     }
     held = { tenure, ...mine }
-    log.info({ epoch }, 'this process is the messenger bot')
+    log.info({ epoch }, 'messenger bot lease acquired')
     work = begin(tenure)
     changes.notify(TOPIC_BOT)
   }
@@ -92,12 +95,12 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
 
   async function keep(epoch: number): Promise<void> {
     const askedAt = clock.monotonic()
-    const isRenewed = await db.acrossTenants((tx) => store.renew(tx, epoch))
+    const isRenewed = await db.acrossTenants((tx) => store.renewBotLease(tx, epoch))
     if (isRenewed) {
       if (held) held.sureUntil = leaseFrom(askedAt)
       return
     }
-    log.warn({ epoch }, 'another process is the messenger bot now')
+    log.warn({ epoch }, 'messenger bot lease lost to another process')
     await leave()
   }
 
@@ -107,9 +110,9 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
       else await take()
       return held ? RENEW_MS : LOOK_MS
     },
-    { clock, pollMs: LOOK_MS, onError: logFailures('keeping the lease of the messenger', log) },
+    { clock, pollMs: LOOK_MS, onError: logFailures('renewal of the messenger bot lease', log) },
   )
-  // Somebody has let go of it.
+  // Checks the lease after each change of the bot, because another process may have released it.
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === TOPIC_BOT && !held) keeper.wake()
   })
@@ -125,8 +128,8 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
       const epoch = held?.tenure.epoch
       await leave()
       if (epoch === undefined) return
-      const released = db.acrossTenants((tx) => store.release(tx, epoch))
-      await canFail(released, 'letting go of the messenger', log)
+      const released = db.acrossTenants((tx) => store.releaseBotLease(tx, epoch))
+      await canFail(released, 'release of the messenger bot lease', log)
       changes.notify(TOPIC_BOT)
     },
   }

@@ -1,18 +1,18 @@
-/** Tells a provider that is away from one that has not answered once. */
+/** Distinguishes an outage of the provider from a single request without a response. */
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 
-/** One failure is a blip: this many in a row, over so long, are none. */
+/** The provider counts as unavailable after this many failures in a row, if they span at least the time `FOR`. */
 const FAILURES = 3
 const FOR = MINUTE
 
 export interface Silence {
-  /** Notes a question that was not answered. Returns whether the provider is away by now. */
+  /** Records a request without a response. Returns whether the provider now counts as unavailable. */
   missed(): boolean
-  /** Notes that it has answered, whatever it was. */
+  /** Records a response of any kind, which ends a run of failures. */
   heard(): void
 }
 
-export function watchSilence(clock: Clock): Silence {
+export function watchBotSilence(clock: Clock): Silence {
   let failures = 0
   let since = 0
   return {

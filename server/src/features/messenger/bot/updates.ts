@@ -1,4 +1,4 @@
-/** What an update of the provider does: commands in private chats, and a bot that was blocked. */
+/** Handles updates from the provider: commands in private chats, and users who block the bot. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
@@ -15,9 +15,11 @@ import {
 import { hasRoomForAnswers, type Reply } from '../linking/replies.ts'
 import type { Unlink } from '../linking/unlink.ts'
 import { CHAT_GAP } from '../sending/pace.ts'
-import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/talk.ts'
+import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/bot-replies.ts'
 
-/** As much of an update as the bot looks at; everything may be missing, as strangers cause it. */
+/**
+ * The fields of an update that the bot reads. Each may be missing or malformed, because strangers can cause updates.
+ */
 export interface Update {
   update_id: number
   message?: {
@@ -45,18 +47,18 @@ export interface UpdatesDeps {
   unlink: Unlink
 }
 
-/** Does what the update asks for, in the transaction that takes it. */
+/** Handles an update in the transaction that also records it as handled. */
 export type Handle = (tx: TenantTx, update: Update) => Promise<void>
 
 export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
-  /** Whoever speaks can be spoken to: a chat that was refused until now does not rest any more. */
+  /** Replies to a command. Ends a pause caused by a refusal, because a chat that writes can receive messages. */
   async function answer(tx: TenantTx, chatId: number, text: string): Promise<void> {
     await endRefusal(tx, chats.hashOf(chatId), isoAt(clock, CHAT_GAP))
     await reply(tx, chatId, text, 'answer')
   }
 
   async function offerCode(tx: TenantTx, chat: Chat): Promise<void> {
-    // A code that nobody is told would only put an end to the one that the chat has.
+    // If the code cannot be sent, creating it would only invalidate the current code of the chat.
     if (!(await hasRoomForAnswers(tx))) return
     const code = newCode()
     const chat_hash = chats.hashOf(chat.id)
@@ -69,7 +71,7 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
     await answer(tx, chat.id, codeText(code))
   }
 
-  /** Unlinks the chat and makes its code worthless. Returns whether it was linked. */
+  /** Unlinks the chat and invalidates its code. Returns whether the chat was linked. */
   async function leave(tx: TenantTx, chatId: number, reason: 'chat' | 'blocked'): Promise<boolean> {
     const chat_hash = chats.hashOf(chatId)
     await deleteCode(tx, chat_hash)
@@ -94,13 +96,13 @@ export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Han
   }
 }
 
-/** The number of a private chat, which is that of its person. */
+/** Returns the id of a private chat, which is also the id of the person, or undefined for any other chat. */
 function privateChat(chat: { id?: unknown; type?: unknown } | undefined): number | undefined {
   const { id, type } = chat ?? {}
   return type === 'private' && Number.isSafeInteger(id) ? (id as number) : undefined
 }
 
-/** A text that a person has written in a private chat: who and what, as a command without its payload. */
+/** Returns the chat and the command of a person's text in a private chat. Returns undefined for any other message. */
 function spokenIn(
   message: NonNullable<Update['message']>,
 ): { chat: Chat; command: string } | undefined {

@@ -1,4 +1,4 @@
-/** Chats: numbers and names that are kept sealed, and known by keyed hashes. */
+/** Encrypts the ids and names of chats, and identifies chats by keyed hashes. */
 import {
   type DeriveKey,
   type KeyRing,
@@ -19,7 +19,7 @@ export const MESSENGER_LINKS: SealedTable = {
   columns: ['sealed_chat'],
 }
 
-/** A private chat, as its owner has named it: names can be anything. */
+/** A private chat. Its owner has chosen the names, so they can be any text. */
 export interface Chat {
   id: number
   username: string | null
@@ -27,18 +27,20 @@ export interface Chat {
 }
 
 export interface Chats {
-  /** The hash that a chat is known by, in all tenants. */
+  /** Returns the hash that identifies a chat across tenants. */
   hashOf(chatId: number): Buffer
   hashOfCode: Digest
-  /** Seals what is of no tenant. */
+  /** Encrypts content with the root key, because it belongs to no tenant. */
   seal(column: RootSealed, hash: Buffer, content: object): Buffer
-  /** @throws UnreadableError when the column or the hash differs, or a byte was changed */
+  /** Decrypts content of `seal`. @throws UnreadableError if the column or hash differs, or any byte was changed */
   open<T>(column: RootSealed, hash: Buffer, sealed: Buffer): T
-  /** Seals the chat of a user with the key of their tenant. */
+  /** Encrypts the chat of a user with the key of the user's tenant. */
   sealFor(tx: TenantTx, user: { tenant_id: number; user_id: number }, chat: Chat): Promise<Buffer>
-  /** @throws UnreadableError as `open`, and where a key of the tenant does not open */
+  /** Decrypts a user's chat. @throws UnreadableError if the chat or a key of the tenant cannot be decrypted */
   openOf(tx: TenantTx, link: SealedChat): Promise<Chat>
-  /** As `openOf`, and null for what does not open: nobody is kept from seeing their link, or being rid of it. */
+  /**
+   * Decrypts a user's chat, or returns null if it cannot be decrypted. Users can then still see and remove their link.
+   */
   openOrNull(tx: TenantTx, link: SealedChat): Promise<Chat | null>
 }
 

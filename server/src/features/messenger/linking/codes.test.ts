@@ -1,4 +1,4 @@
-/** What a code is, and which ways of typing it are the same. */
+/** Tests the format of link codes, and the variants of typing a code that are accepted. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
@@ -9,13 +9,13 @@ const aCode = fc
   .map((characters) => characters.join(''))
 
 describe('a code', () => {
-  test('has eight of 31 characters, none of which looks like another', () => {
+  test('has eight characters from an alphabet without look-alikes', () => {
     expect(new Set(ALPHABET).size).toBe(31)
     expect(ALPHABET).not.toMatch(/[01OIL]/)
     for (let made = 0; made < 200; made += 1) expect(newCode()).toMatch(/^[2-9A-HJKMNP-Z]{8}$/)
   })
 
-  test('uses every character, each by one draw of a number below 31', () => {
+  test('picks each character with one random number from 0 to 30', () => {
     const drawn: number[] = []
     const code = newCode((below) => drawn.push(below) - 1)
     expect(drawn).toEqual(Array.from({ length: 8 }, () => 31))
@@ -23,7 +23,7 @@ describe('a code', () => {
     expect(newCode(() => 30)).toBe('ZZZZZZZZ')
   })
 
-  test('is read back however it was shown and typed', () => {
+  test('is recognized with any separators and in any case', () => {
     const between = fc.constantFrom(
       '',
       ' ',
@@ -44,12 +44,12 @@ describe('a code', () => {
     )
   })
 
-  test('may be typed in full-width characters, as some keyboards do', () => {
+  test('may be typed in full-width characters, which some keyboards produce', () => {
     expect(readCode('ＡＢＣＤ－２３４５')).toBe('ABCD2345')
   })
 
   test.each(['', 'ABCD234', 'ABCD23456', 'ABCD-234O', 'ABCD-2341', 'ABCD_2345', 'АBCD2345', '\0'])(
-    'is not: %j',
+    'cannot be %j',
     (typed) => {
       expect(readCode(typed)).toBeUndefined()
     },
@@ -57,7 +57,7 @@ describe('a code', () => {
 })
 
 describe('a digest', () => {
-  test('differs by text and by key, and says the same of both each time', () => {
+  test('depends only on the text and the key', () => {
     const [one, other] = [digestWith(Buffer.alloc(32, 1)), digestWith(Buffer.alloc(32, 2))]
     expect(one('ABCD2345')).toEqual(one('ABCD2345'))
     expect(one('ABCD2345')).not.toEqual(one('ABCD2346'))

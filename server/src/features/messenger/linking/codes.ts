@@ -1,27 +1,27 @@
-/** Codes that link a chat: how they are made, read as people type them, and kept. */
+/** Generates, parses and hashes the codes that link a chat to an account. */
 import { createHmac, randomInt } from 'node:crypto'
 import { MINUTE } from '../../../lib/clock.ts'
 import { typedCode } from '../../../lib/typed-code.ts'
 
-/** Digits and capitals without those that look or sound like another: 0, O, 1, I and L. */
+/** The digits and capital letters, without those that look or sound alike: 0, O, 1, I and L. */
 export const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 export const CODE_LENGTH = 8
-/** For how long a code can be used, in milliseconds. */
+/** How long a code is valid, in milliseconds. */
 export const CODE_LIFE = 10 * MINUTE
-/** More than anybody types around eight characters. */
+/** The maximum number of characters of a typed code, including separators. */
 export const MAX_TYPED = 64
 
-/** Returns a new code: one of about 850,000 million, each as likely as any other. */
+/** Returns a random code, one of about 850 billion equally likely codes. */
 export function newCode(random: (below: number) => number = randomInt): string {
   return Array.from({ length: CODE_LENGTH }, () => ALPHABET[random(ALPHABET.length)]).join('')
 }
 
-/** Returns the code as it is shown: two groups of four. */
+/** Returns the code as shown to people: two groups of four characters. */
 export const showCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
 
 /**
- * Returns the code that was typed, in whatever case and with spaces or hyphens of any kind; undefined
- * for what cannot be one.
+ * Returns the canonical form of a typed code, ignoring case, spaces and hyphens of any kind. Returns undefined for text
+ * that cannot be a code.
  */
 export function readCode(typed: string): string | undefined {
   const code = typedCode(typed).toUpperCase()
@@ -29,10 +29,10 @@ export function readCode(typed: string): string | undefined {
   return isCode ? code : undefined
 }
 
-/** A digest under a key of its own: a chat's number and a code are few enough to try all of them. */
+/** Computes a keyed digest. A key is needed because chat ids and codes are few enough to be guessed by trying all. */
 export type Digest = (text: string) => Buffer
 
-/** @param key derived from the service key, for this purpose alone */
+/** Creates a digest function. @param key derived from the service key for this purpose only */
 export function digestWith(key: Uint8Array): Digest {
   return (text) => createHmac('sha256', key).update(text).digest()
 }

@@ -1,4 +1,4 @@
-/** Links a user's account with their chat, by a code that the chat was given. */
+/** Links a user's account to the user's chat, with a code that the bot sent to the chat. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -8,28 +8,28 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { actorOf, append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
-import type { Standing } from '../bot/standing.ts'
+import type { BotHealth } from '../health.ts'
 import type { MessengerStatus } from '../messenger.schema.ts'
 import { availableTo, SECURITY_EVENTS } from '../subscriptions/events.ts'
-import { linkedText, REPLACED, UNLINKED } from '../text/talk.ts'
+import { linkedText, REPLACED, UNLINKED } from '../text/bot-replies.ts'
 import type { Chat, Chats } from './chats.ts'
-import { linkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
+import { linkedLetter } from './mails.ts'
 import type { Reply } from './replies.ts'
 import type { Unlink } from './unlink.ts'
 
-/** Where the chat that asked for a code is kept. */
+/** The database column with the encrypted chat that requested a code. */
 export const SEALED_CODES: RootSealed = {
   table: 'messenger_codes',
   column: 'sealed_chat',
   id: { column: 'chat_hash', type: 'bytea' },
 }
 /**
- * Five wrong codes are free, then each doubles the wait, a quarter of an hour at the most. A right one
- * forgives none: anybody can have codes of a chat of their own, as many as they like.
+ * Limits attempts per user: after five codes, the wait doubles with each attempt, up to 15 minutes. A correct code does
+ * not reset the count, because anyone can get any number of correct codes from their own chat.
  */
 const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900, isKept: true }
-/** A whole clinic may be behind one address. */
+/** Limits attempts per network. Allows more codes, because all users of a tenant may share one address. */
 const BY_NETWORK: ThrottleRule = { name: 'link code from', free: 20, first: 2, longest: 60 }
 
 export interface LinkingDeps {
@@ -41,13 +41,16 @@ export interface LinkingDeps {
   reply: Reply
   unlink: Unlink
   requireSignedIn: RequireSignedIn
-  /** How the bot does; undefined where none is set up. */
-  standing: Standing | undefined
+  /** The health of the bot, or undefined if no bot is configured. */
+  standing: BotHealth | undefined
 }
 
 export interface Linking {
   status(caller: Caller): Promise<MessengerStatus>
-  /** @throws Problem 503 without a bot, 400 for a code that is not good, 409 for another's chat, 429 */
+  /**
+   * Links the chat that received the code. @throws Problem 503 without a bot, 400 for an invalid code, 409 for another
+   * user's chat, 429 after too many codes
+   */
   link(caller: Caller, code: string): Promise<MessengerStatus>
   unlink(caller: Caller): Promise<MessengerStatus>
   subscribe(caller: Caller, events: readonly string[]): Promise<MessengerStatus>
@@ -73,21 +76,21 @@ export function linkingService(deps: LinkingDeps): Linking {
     }
   }
 
-  /** Uses the code up and links its chat. Codes and chats are of no tenant: so across all of them. */
+  /** Consumes the code and links its chat. Runs across tenants, because codes and chats belong to no tenant. */
   async function linkWith(tx: TenantTx, caller: Caller, code: string): Promise<void> {
     const taken = await store.takeCode(tx, chats.hashOfCode(code), isoAt(clock))
     if (!taken) throw new Problem('link_code_invalid')
     const { chat_hash } = taken
     const user = keysOf(caller)
-    // First, as where an account is deleted: the link will need it, and who holds a chat must not wait for it.
+    // Locks the owner before the chats, like the deletion of an account does, so that the two cannot deadlock.
     const owner = await store.lockOwner(tx, user)
     if (!owner) throw new Problem('invalid_token')
-    // Behind that lock: a session that a new password has ended leaves no chat that hears of the account.
+    // Checks the session while the owner is locked, so that a session ended by a new password cannot link a chat.
     await deps.requireSignedIn(tx, caller)
     const before = await store.findLink(tx, user)
     await store.lockChats(tx, before ? [chat_hash, before.chat_hash] : [chat_hash])
     const linked = await store.lockLinkOfChat(tx, chat_hash)
-    // It is linked with the caller already: nothing changes.
+    // Nothing to do: the chat is already linked to the caller's account.
     if (linked?.user_id === caller.user_id) return
     if (linked) throw new Problem('chat_linked')
     const chat = chats.open<Chat>(SEALED_CODES, chat_hash, taken.sealed_chat)

@@ -1,4 +1,4 @@
-/** The SQL of codes, links and replies. */
+/** SQL of link codes, linked chats and replies. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../messenger.table.ts'
@@ -10,7 +10,7 @@ export interface NewCode {
   expires_at: string
 }
 
-/** Keeps the code in place of an earlier one of its chat. */
+/** Saves a code, which replaces any earlier code of the same chat. */
 export async function saveCode(tx: TenantTx, code: NewCode): Promise<void> {
   await tx.db
     .insertInto('messenger_codes')
@@ -25,7 +25,10 @@ export async function saveCode(tx: TenantTx, code: NewCode): Promise<void> {
     .execute()
 }
 
-/** Uses up a living code: of many who try at once one gets it. */
+/**
+ * Consumes a code and returns its chat, or undefined if the code is invalid. Only one of several concurrent callers
+ * gets the chat.
+ */
 export function takeCode(
   tx: TenantTx,
   code_hash: Buffer,
@@ -59,7 +62,7 @@ interface UserKeys {
   user_id: number
 }
 
-/** Whose link: whichever they have, or the one of the `id` alone. */
+/** Identifies the current link of a user. With an `id`, matches only the link with that id. */
 export interface LinkOf extends UserKeys {
   id?: number
 }
@@ -78,17 +81,17 @@ export function findLink(
 }
 
 /**
- * Locks the chats. Everybody locks a chat before its link, as what is queued for the chat does: whoever
- * came the other way round would wait in a circle.
+ * Locks chats. All code locks a chat before its link, because queueing a message for a chat does so. The opposite order
+ * would cause deadlocks.
  */
 export async function lockChats(tx: TenantTx, hashes: readonly Buffer[]): Promise<void> {
-  // In one order for everybody who needs more than one.
+  // Locks chats in ascending order of their hashes, like all other transactions.
   await sql`
     select from messenger_chats where hash = any(${[...hashes]}::bytea[])
     order by hash for update`.execute(tx.db)
 }
 
-/** The chat's link, which nobody else changes until the transaction ends. */
+/** Finds the chat's link, and locks it until the transaction ends. */
 export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | undefined> {
   return tx.db
     .selectFrom('messenger_links')
@@ -99,14 +102,14 @@ export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | u
 }
 
 /**
- * Deletes the link, with what waits for it, behind the lock of its chat; also one that has taken its place
- * meanwhile, unless the `id` says which.
+ * Deletes the user's link and its waiting notices, while the chat is locked, and returns the link. If the link was
+ * replaced in the meantime, deletes the new link as well, unless an `id` is passed.
  */
 export async function deleteLink(tx: TenantTx, of: LinkOf, now: string): Promise<Link | undefined> {
   for (;;) {
     const found = await findLink(tx, of)
     if (!found) return undefined
-    // The one way in which a tenant's own transaction may lock it.
+    // A tenant's own transaction can lock a chat only by calling `wakeChat`.
     await wakeChat(tx, found.chat_hash, now)
     const deleted = await tx.db
       .deleteFrom('messenger_links')
@@ -125,7 +128,7 @@ export async function insertLink(
   await tx.db.insertInto('messenger_links').values(link).execute()
 }
 
-/** The user's own choice of events; undefined where there is none yet. */
+/** Returns the events that the user has chosen, or undefined if the user has not chosen yet. */
 export async function findEvents(tx: TenantTx, user: UserKeys): Promise<string[] | undefined> {
   const row = await tx.db
     .selectFrom('messenger_subscriptions')
@@ -150,7 +153,7 @@ export async function saveEvents(
     .execute()
 }
 
-/** Whom a mail about a link goes to: the owner of the account, where the address is confirmed. */
+/** The owner of the account, who gets mails about the link if their address is confirmed. */
 export interface Owner {
   email: string
   name: string
@@ -163,8 +166,8 @@ export function findOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefin
 }
 
 /**
- * As `findOwner`, and keeps others from linking or deleting the account until the transaction ends. Comes
- * before the lock of any chat, as where an account is deleted.
+ * Finds the owner. Until the transaction ends, no other transaction can link or delete the account. Must run before any
+ * chat is locked, because the deletion of an account uses the same order.
  */
 export function lockOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefined> {
   return ownerOf(tx, user).forNoKeyUpdate('users').executeTakeFirst()
@@ -191,14 +194,14 @@ export interface NewReply {
   expires_at: string
 }
 
-/** Has the chat looked at as soon as it is free. It stays locked until the transaction ends. */
+/** Makes the chat due as soon as its pause ends. The chat stays locked until the transaction ends. */
 async function wakeChat(tx: TenantTx, hash: Buffer, now: string): Promise<void> {
   await sql`select wake_chat(${hash}, ${now})`.execute(tx.db)
 }
 
-/** Has the reply said as soon as the chat is free; a new answer takes an older one's place. */
+/** Queues a reply until the chat's pause ends. An answer to a command replaces an earlier answer. */
 export async function insertReply(tx: TenantTx, reply: NewReply, now: string): Promise<void> {
-  // The chat first, and locked: whoever has just sent to it looks for more behind the lock.
+  // Locks the chat first. A process that has just sent to the chat then waits for the lock and sees this reply.
   await wakeChat(tx, reply.chat_hash, now)
   if (reply.is_answer)
     await tx.db
@@ -210,8 +213,8 @@ export async function insertReply(tx: TenantTx, reply: NewReply, now: string): P
 }
 
 /**
- * Lets a chat that rests since a refusal be sent to from `at` on. A rest behind failures stays: it may be
- * one that the provider has asked for.
+ * Ends the pause of a chat that has refused messages, so that messages are sent from `at` on. A pause after failures
+ * stays, because the provider may have asked for it.
  */
 export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promise<void> {
   await tx.db
@@ -223,7 +226,7 @@ export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promis
     .execute()
 }
 
-/** Whether so many answers wait that another stranger's finds no room. */
+/** Returns whether more than `limit` replies wait, so that further answers to commands must be dropped. */
 export async function hasManyReplies(tx: TenantTx, limit: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('messenger_replies')

@@ -1,4 +1,4 @@
-/** Has something said to a chat, in the transaction of what it is about. */
+/** Queues replies to a chat, in the same transaction as the change that causes them. */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { RootSealed } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -7,17 +7,17 @@ import type { Chats } from './chats.ts'
 import { CODE_LIFE } from './codes.ts'
 import { hasManyReplies, insertReply } from './links.store.ts'
 
-/** What is said is sealed with the root key while it waits: it may hold a code. */
+/** The database column of waiting replies. Encrypted with the root key, because a reply may contain a code. */
 export const SEALED_REPLIES: RootSealed = {
   table: 'messenger_replies',
   column: 'sealed_reply',
   id: { column: 'id', type: 'bigint' },
   row: 'chat_hash',
 }
-/** Answers that wait at once; commands beyond them are taken and not answered. */
+/** The maximum number of answers that wait for sending. Commands over this limit are handled but not answered. */
 const MAX_WAITING = 10_000
 
-/** Whether another answer would wait to be sent, rather than be left out. */
+/** Returns whether another answer to a command would be queued. If not, it would be dropped. */
 export const hasRoomForAnswers = async (tx: TenantTx): Promise<boolean> =>
   !(await hasManyReplies(tx, MAX_WAITING))
 
@@ -28,7 +28,7 @@ export interface SealedReply {
 
 /**
  * Queues a text for the chat.
- * @param kind an answer to a command takes the place of an earlier one, and is soon of no use
+ * @param kind `answer` is for commands: it replaces an earlier answer of the chat, and expires soon
  */
 export type Reply = (
   tx: TenantTx,

@@ -1,13 +1,13 @@
-/** The SQL of linked chats within a restore. */
-import type { Connection } from '../../../platform/db/index.ts'
-import type { Restoring } from '../../../platform/restore-columns.ts'
+/** SQL that removes linked chats during a restore. */
+import type { PgConnection } from '../../../platform/db/index.ts'
+import type { Restoring } from '../../../platform/feature/restore-columns.ts'
 
 /**
- * With the access of the backup: removes the chats that were linked since, and their subscriptions. The user who
- * orders the restore keeps theirs.
+ * If the restore brings back the access rights of the backup, removes chats that were linked after the backup and
+ * subscriptions that were changed after it. The user who ordered the restore keeps their chat and subscriptions.
  */
 export async function endLinks(
-  client: Connection,
+  client: PgConnection,
   { bringsAccess, instant, orderedBy }: Restoring,
 ): Promise<void> {
   if (!bringsAccess) return

@@ -1,11 +1,11 @@
-/** Unlinks a chat, whoever asks for it: the journal, the owner of the account and the chat are told. */
+/** Unlinks a chat, for all reasons. Records this in the journal, and notifies the chat and the owner of the account. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, append } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Chats } from './chats.ts'
-import { type UnlinkReason, unlinkedLetter } from './letters.ts'
 import * as store from './links.store.ts'
+import { type UnlinkReason, unlinkedLetter } from './mails.ts'
 import type { Reply } from './replies.ts'
 
 export interface UnlinkDeps {
@@ -16,9 +16,9 @@ export interface UnlinkDeps {
 }
 
 /**
- * Deletes the link, with what waits for it. Returns it, or undefined where there is none (any more): with
- * an `id`, a link that the user has made since then stays.
- * @param say what the chat is told; nothing where it cannot be reached, or has been answered already
+ * Deletes the link and its waiting notices. Returns the link, or undefined if it does not exist. With an `id`, a newer
+ * link of the user stays.
+ * @param say the text for the chat. Omitted if the chat cannot be reached, or has already been answered
  */
 export type Unlink = (
   tx: TenantTx,

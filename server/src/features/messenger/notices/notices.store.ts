@@ -1,11 +1,11 @@
-/** The SQL of notices: who hears of what, judged when an event is queued and again when it is sent. */
+/** SQL of notices. It decides which chats get an event when the event is queued, and again when the notice is sent. */
 import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { NAMED_ONLY, SECURITY_EVENTS } from '../subscriptions/events.ts'
 import '../messenger.table.ts'
 
-/** An event as it is judged: `subject` is the user whose account it is about. */
-export interface Event {
+/** An event to match with chats. `subject` is the user whose account the event concerns. */
+export interface NoticeEvent {
   id: number
   tenant_id: number
   action: string
@@ -24,8 +24,9 @@ export interface Pair {
 }
 
 /**
- * Whether the user `u` of the tenant `t` with the subscription `s` hears of the action. Who is blocked
- * hears of that and of nothing after it, and so does a tenant of its deactivation and of its deletion.
+ * Returns an SQL condition: the user `u` of the tenant `t` with the subscription `s` gets notices of the action. A
+ * blocked user gets a notice of the block and nothing afterwards. The same applies to the deactivation and the deletion
+ * of a tenant.
  */
 function isHeard(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
   return sql<boolean>`(
@@ -38,12 +39,9 @@ function isHeard(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
         and s.events && array[split_part(${action}, '.', 1) || '.*', '*']) end)`
 }
 
-/**
- * Returns the events with the chats that hear of them. What happened before a chat was linked is none
- * of its business.
- */
-export async function matchEvents(tx: TenantTx, events: readonly Event[]): Promise<Pair[]> {
-  const column = <K extends keyof Event>(key: K) => events.map((event) => event[key])
+/** Returns each event with every chat that gets it. A chat does not get events older than its link. */
+export async function matchEvents(tx: TenantTx, events: readonly NoticeEvent[]): Promise<Pair[]> {
+  const column = <K extends keyof NoticeEvent>(key: K) => events.map((event) => event[key])
   const { rows } = await sql<Pair>`
     with e as materialized (
       select * from unnest(${column('id')}::bigint[], ${column('tenant_id')}::bigint[],
@@ -76,13 +74,13 @@ export async function matchEvents(tx: TenantTx, events: readonly Event[]): Promi
   return rows
 }
 
-/** Has the chats looked at, as soon as they may be sent a digest. They stay locked until the commit. */
+/** Makes the chats due as soon as they may be sent a digest. The chats stay locked until the transaction ends. */
 export async function makeChatsDue(
   tx: TenantTx,
   hashes: readonly Buffer[],
   now: string,
 ): Promise<void> {
-  // In one order for everybody who needs more than one.
+  // Locks chats in ascending order of their hashes, like all other transactions.
   const ordered = [...hashes].sort(Buffer.compare)
   await sql`
     insert into messenger_chats as c (hash, due_at)
@@ -91,7 +89,7 @@ export async function makeChatsDue(
       due_at = least(c.due_at, greatest(c.free_at, c.digest_at, excluded.due_at))`.execute(tx.db)
 }
 
-/** Queues the events; a chat that was unlinked meanwhile is left out. */
+/** Queues notices of the events. Leaves out chats that were unlinked in the meantime. */
 export async function insertNotices(
   tx: TenantTx,
   pairs: readonly Pair[],
@@ -114,25 +112,25 @@ export async function insertNotices(
     order by p.place`.execute(tx.db)
 }
 
-/** What waits for a link, as it is judged now. */
-export interface Waiting {
+/** A group of waiting notices of a link with the same action. `is_heard` tells whether the user still gets them. */
+export interface WaitingNotices {
   action: string
   is_own: boolean
   is_heard: boolean
-  /** Whether it is too old for more than a count. */
+  /** True if the notices are so old that they are only counted. */
   is_late: boolean
   count: number
   last_id: number
   first_queued_at: string
 }
 
-/** Counts what waits for the link, down to what is too old for anything. */
-export async function countWaiting(
+/** Counts the waiting notices of the link by action, including notices that are too old to be sent. */
+export async function countWaitingNotices(
   tx: TenantTx,
   link: { id: number; tenant_id: number },
   since: { late: string; dropped: string },
-): Promise<Waiting[]> {
-  const { rows } = await sql<Waiting>`
+): Promise<WaitingNotices[]> {
+  const { rows } = await sql<WaitingNotices>`
     with n as (
       select action, is_own, event_at < ${since.late}::timestamptz as is_late,
         event_at >= ${since.dropped}::timestamptz as is_kept,
@@ -155,18 +153,20 @@ export interface WaitingEntry {
   action: string
   is_own: boolean
   created_at: string
-  /** Null where the journal no longer has the entry. */
+  /** Null if the event's entry is no longer in the journal. */
   resource_type: string | null
   resource_id: string | null
   user_id: number | null
   changes: unknown
 }
 
-/** The first entries that have a line each, of the kinds that are heard. */
+/**
+ * Returns the first waiting notices with their journal entries, for actions that the user still gets. Each gets a line.
+ */
 export async function firstWaiting(
   tx: TenantTx,
   link: { id: number; tenant_id: number },
-  heard: readonly Pick<Waiting, 'action' | 'is_own'>[],
+  heard: readonly Pick<WaitingNotices, 'action' | 'is_own'>[],
   bounds: { lastId: number; late: string; limit: number },
 ): Promise<WaitingEntry[]> {
   const { rows } = await sql<WaitingEntry>`
@@ -185,7 +185,7 @@ export async function firstWaiting(
   return rows
 }
 
-/** The users of these numbers, by number: their names and tenants. */
+/** Returns the names and tenants of these users, by id. */
 export async function findPeople(
   tx: TenantTx,
   ids: readonly number[],

@@ -1,4 +1,4 @@
-/** Follows the journal and queues each event for the chats that hear of it, in the transaction that moves on. */
+/** Follows the journal and queues notices of each event. The same transaction advances the position in the journal. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
@@ -9,7 +9,7 @@ import {
 } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import { type Event, insertNotices, makeChatsDue, matchEvents } from './notices.store.ts'
+import { insertNotices, makeChatsDue, matchEvents, type NoticeEvent } from './notices.store.ts'
 
 const COLUMNS = [
   'tenant_id',
@@ -26,16 +26,22 @@ export interface QueueDeps {
   changes: Changes
   clock: Clock
   log: Logger
-  /** Milliseconds between looks when nothing wakes it; a second unless a test says otherwise. */
+  /** Milliseconds between polls of the journal if no notification arrives. The default is 1000. */
   pollMs?: number
 }
 
-/** Under which its position is kept. */
-export const CONSUMER = 'messenger'
+/** The name under which the journal stores this consumer's position. */
+export const NOTICE_CONSUMER = 'messenger'
 
-export function followEvents({ db, changes, clock, log, pollMs = 1000 }: QueueDeps): Follower {
+export function followNoticeEvents({
+  db,
+  changes,
+  clock,
+  log,
+  pollMs = 1000,
+}: QueueDeps): Follower {
   return follow(db, log, {
-    name: CONSUMER,
+    name: NOTICE_CONSUMER,
     columns: COLUMNS,
     changes,
     pollMs,
@@ -43,23 +49,27 @@ export function followEvents({ db, changes, clock, log, pollMs = 1000 }: QueueDe
   })
 }
 
-/** Exported for its test. */
-export function eventOf(entry: Entry): Event[] {
+/** Returns the event of a journal entry, or an empty list if the entry is not sent to chats. Exported for its test. */
+export function eventOf(entry: Entry): NoticeEvent[] {
   const { id, tenant_id, action, created_at } = entry
   if (tenant_id === null || !isPublic(action) || action === 'webhook.test') return []
-  return [{ id, tenant_id, action, subject: subjectOf(entry), created_at }]
+  return [{ id, tenant_id, action, subject: noticeSubjectOf(entry), created_at }]
 }
 
-/** The user whose account it is about: who is named as the record, else who did it. */
-export function subjectOf(
+/** Returns the user whose account an entry concerns: the user that the entry is about, or else the acting user. */
+export function noticeSubjectOf(
   entry: Pick<Entry, 'resource_type' | 'resource_id' | 'user_id'>,
 ): number | null {
   const { resource_type, resource_id, user_id } = entry
   return resource_type === 'user' && resource_id !== null ? Number(resource_id) : user_id
 }
 
-/** Returns whether any chat hears of any of the events. */
-async function queueEvents(tx: TenantTx, events: readonly Event[], now: string): Promise<boolean> {
+/** Queues notices of the events. Returns whether any chat gets any of the events. */
+async function queueEvents(
+  tx: TenantTx,
+  events: readonly NoticeEvent[],
+  now: string,
+): Promise<boolean> {
   if (events.length === 0) return false
   const pairs = await matchEvents(tx, events)
   if (pairs.length === 0) return false

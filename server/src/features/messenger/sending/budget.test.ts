@@ -1,41 +1,48 @@
-/** The rate of all messages together. */
+/** Tests the rate limit that all messages of the bot share. */
 
 import { beforeEach, describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
-import { type Budget, type Ending, openBudget, type Place, RANKS, type Rank } from './budget.ts'
+import {
+  type ChatBudget,
+  openChatBudget,
+  RANKS,
+  type Rank,
+  type SendEnding,
+  type SendSlot,
+} from './budget.ts'
 
 let now: number
-let budget: Budget
+let budget: ChatBudget
 beforeEach(() => {
   now = 1_000_000
-  budget = openBudget(() => now)
-  // What may have been sent before it was opened is past.
+  budget = openChatBudget(() => now)
+  // Waits until messages that another process may have sent no longer count.
   now += 1010
 })
 
-const ARRIVED: Ending = { kind: 'arrived' }
+const ARRIVED: SendEnding = { kind: 'arrived' }
 const SUSPECTS = ['a', 'b', 'c', 'd'] as const
-const limited = (chat: string, retryMs: number): Ending => ({ kind: 'limited', chat, retryMs })
+const limited = (chat: string, retryMs: number): SendEnding => ({ kind: 'limited', chat, retryMs })
 
 const later = (ms: number): void => {
   now += ms
 }
 
-/** Takes a place that there has to be. */
-function taken(rank: Rank = 'known'): Place {
+/** Reserves a slot, and fails if none is available. */
+function taken(rank: Rank = 'known'): SendSlot {
   const place = budget.take(rank)
   if (typeof place === 'number') throw new Error(`there is no place for ${place} ms`)
   return place
 }
 
-/** Returns the milliseconds that there is no place, which there has not to be. */
+/** Returns the milliseconds until a slot becomes available, and fails if one is available now. */
 function wait(): number {
   const place = budget.take('known')
   if (typeof place !== 'number') throw new Error('there is a place')
   return place
 }
 
-/** Takes as many places as there are now, and has the messages sent, of which none is answered. */
+/** Reserves all available slots and sends messages that get no response. Returns the number of messages. */
 function takeAll(rank: Rank): number {
   for (let count = 0; ; count += 1) {
     const place = budget.take(rank)
@@ -44,14 +51,14 @@ function takeAll(rank: Rank): number {
   }
 }
 
-/** Has all messages held for a second. */
+/** Causes a pause of one second for all messages. */
 function hold(): void {
   const places = SUSPECTS.map(() => taken())
   for (const [index, chat] of SUSPECTS.entries()) places[index]?.end(limited(chat, 10_000))
 }
 
 describe('the rate', () => {
-  test('is 30 in any second at the most, and not far below', () => {
+  test('is at most 30 messages in any second, and close to that', () => {
     const sent: number[] = []
     const end = now + 60_000
     while (now < end) {
@@ -68,7 +75,7 @@ describe('the rate', () => {
     expect(sent.length / 60).toBeGreaterThan(28)
   })
 
-  test.each(['failing', 'stranger'] as const)('of %s chats is a third of it', (rank) => {
+  test.each(['failing', 'stranger'] as const)('is limited to a third for %s chats', (rank) => {
     expect(takeAll(rank)).toBe(10)
     expect(takeAll('known')).toBe(20)
     now += 1110
@@ -76,19 +83,19 @@ describe('the rate', () => {
     expect(budget.take(rank)).toEqual(expect.any(Number))
   })
 
-  test('of failing chats is not taken up by strangers', () => {
+  test('reserves a share for failing chats that strangers cannot use', () => {
     expect(takeAll('stranger')).toBe(10)
     expect(takeAll('failing')).toBe(10)
   })
 
-  test('begins as spent, as another process may have been the bot just before', () => {
-    const next = openBudget(() => now)
+  test('starts without free slots, because another process may just have been the bot', () => {
+    const next = openChatBudget(() => now)
     expect(next.take('known')).toBe(1010)
     now += 1010
     expect(typeof next.take('known')).toBe('object')
   })
 
-  test('is kept as the provider counts, however long messages take to be made and to arrive', () => {
+  test('is respected at the provider even if messages are composed or arrive late', () => {
     const delay = fc.integer({ min: 0, max: 99 })
     fc.assert(
       fc.property(
@@ -101,7 +108,7 @@ describe('the rate', () => {
         ),
         (asked) => {
           let at = 0
-          const one = openBudget(() => at)
+          const one = openChatBudget(() => at)
           const arrived: [Rank, number][] = []
           let later: [number, () => void][] = []
           const moveTo = (time: number) => {
@@ -132,14 +139,14 @@ describe('the rate', () => {
     )
   })
 
-  test('goes on past messages that nobody answers', () => {
+  test('frees the slots of messages that get no response', () => {
     for (let second = 0; second < 3; second += 1) {
       expect(takeAll('known')).toBe(30)
       now += 1110
     }
   })
 
-  test('counts only what was sent', () => {
+  test('does not count messages that were not sent', () => {
     const unsent = taken()
     expect(takeAll('known')).toBe(29)
     unsent.end({ kind: 'unsent' })
@@ -147,14 +154,14 @@ describe('the rate', () => {
   })
 })
 
-describe('too much', () => {
-  test('for one chat holds nobody else', () => {
+describe('a refusal for too many messages', () => {
+  test('does not pause other chats if it is for one chat', () => {
     taken().end(limited('a', 3_600_000))
     taken().end(limited('a', 3_600_000))
     taken()
   })
 
-  /** These chats are refused one after the other, with something in between. */
+  /** Ends a message to each chat with a refusal, one after the other. Calls `between` before the last refusal. */
   function refuse(chats: readonly string[], between: () => void = () => undefined): void {
     for (const chat of chats.slice(0, -1)) taken().end(limited(chat, 30_000))
     const last = taken()
@@ -162,7 +169,7 @@ describe('too much', () => {
     last.end(limited(chats.at(-1) as string, 30_000))
   }
 
-  test('for four chats within 5 s holds all, at first for a second', () => {
+  test('pauses all messages for a second after refusals of four chats within 5 s', () => {
     refuse(SUSPECTS, () => later(4999))
     expect(RANKS.map(budget.take)).toEqual([1000, 1000, 1000])
   })
@@ -174,16 +181,16 @@ describe('too much', () => {
       () => refuse(SUSPECTS, () => taken().end(ARRIVED)),
     ],
     ['four of which one was more than 5 s before', () => refuse(SUSPECTS, () => later(5001))],
-  ])('for %s holds nobody', (_, refusals) => {
+  ])('does not pause other messages for %s', (_, refusals) => {
     refusals()
     taken()
   })
 
-  test('for chats that fail anyway holds nobody, and has another go ahead', () => {
+  test('neither begins nor doubles a pause because of failing chats', () => {
     for (let chat = 0; chat < 8; chat += 1) taken('failing').end(limited(`f${chat}`, 30_000))
     hold()
     for (let probe = 0; probe < 5; probe += 1) {
-      // Never longer: it is none of those who are told to wait.
+      // The pause is never doubled, because the refusal of a failing chat says nothing about the bot.
       expect(wait()).toBe(1000)
       now += 1000
       taken('failing').end(limited(`f${probe}`, 30_000))
@@ -193,7 +200,7 @@ describe('too much', () => {
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('lets one message go ahead after the wait, and waits longer where it is refused too', () => {
+  test('allows one probe after the pause, and doubles the pause if the probe is refused', () => {
     hold()
     const waits: number[] = []
     for (let probe = 0; probe < 6; probe += 1) {
@@ -204,14 +211,14 @@ describe('too much', () => {
       wait()
       place.end(limited(`c${probe}`, 10_000))
     }
-    // Never longer than the provider has said.
+    // The pause is never longer than the provider has asked for.
     expect(waits).toEqual([1, 2, 4, 8, 10, 10])
     now += wait()
     taken().end(ARRIVED)
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('lets another message go ahead where nothing came of the first one', () => {
+  test('allows another probe if the first one has no result', () => {
     hold()
     now += wait()
     for (const kind of ['failed', 'unsent', 'failed'] as const) {
@@ -222,7 +229,7 @@ describe('too much', () => {
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('is not what a message says that was under way before the hold', () => {
+  test('ignores the result of a message that was sent before the pause', () => {
     const early = taken()
     hold()
     now += wait()

@@ -1,68 +1,69 @@
 /**
- * How many messages the bot may send: 30 a second in all by the provider's rule, of which strangers get
- * a third at the most, and so do chats that fail. Held back as a whole where the provider says that it
- * was too much.
+ * Limits the bot to 30 messages a second, which is the provider's rule. Chats of strangers get at most a third of them,
+ * and so do failing chats. Pauses all messages if the provider reports too many.
  */
 import { SECOND } from '../../../lib/clock.ts'
 
-/** A message counts from when it gets its place until this long after it must have arrived. */
+/**
+ * The rate limit. A message counts from the reservation of its slot until `WITHIN` after its latest possible arrival.
+ */
 const MAX_SENT = 30
 const WITHIN = SECOND + 10
-/** Whatever has no answer by then has arrived, or will not: those that stall hold up nobody else. */
+/** The time after which an unanswered message is assumed to have arrived or been lost, so that it frees its slot. */
 const ARRIVES_WITHIN = 100
 const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
 /**
- * Refusals of so many chats so close to each other, with no message between them that arrived, are about the bot and not
- * about these chats.
+ * Refusals of this many chats within `NEAR` concern the bot as a whole and not the chats, unless another message
+ * arrived in between.
  */
 const SUSPECT = 4
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
 
-/** Chats that are linked and take messages, those that are linked and fail, and any others; in this order. */
+/** The ranks of chats by priority: linked chats that accept messages, linked chats that fail, and all other chats. */
 export const RANKS = ['known', 'failing', 'stranger'] as const
 export type Rank = (typeof RANKS)[number]
 
-/** What came of a message. */
-export type Ending =
+/** The result of a message, as far as it matters for the rate limit. */
+export type SendEnding =
   | { kind: 'arrived' }
-  /** The chat was to be sent to less often. */
+  /** The provider has asked for fewer messages to the chat. */
   | { kind: 'limited'; chat: string; retryMs: number }
-  /** Nothing was to be sent after all. */
+  /** The message was not sent, because nothing was waiting. */
   | { kind: 'unsent' }
-  /** Nothing can be said of it. */
+  /** The result is unknown, for example because there was no response. */
   | { kind: 'failed' }
 
-/** A message's place, which has to be ended, however the message does. */
-export interface Place {
-  /** It goes out now, which took its time: it had to be made first. */
+/** The reserved slot of a message. The caller must end it with the message's result. */
+export interface SendSlot {
+  /** Records that the composed message is being sent now. */
   sent(): void
-  end(ending: Ending): void
+  end(ending: SendEnding): void
 }
 
-export interface Budget {
-  /** Returns a message's place, or the milliseconds until there is one. */
-  take(rank: Rank): Place | number
+export interface ChatBudget {
+  /** Reserves and returns a slot for a message, or returns the milliseconds until a slot is available. */
+  take(rank: Rank): SendSlot | number
 }
 
 /**
- * Opens a budget that begins as spent: who was the bot before may have sent as much until now.
- * @param now milliseconds of a clock that only goes on
+ * Opens a budget without free slots, because the previous bot may have sent as many messages just before.
+ * @param now returns the milliseconds of a monotonic clock
  */
-export function openBudget(now: () => number): Budget {
-  /** The messages that count, and until when; for ever where it is not sent yet. */
+export function openChatBudget(now: () => number): ChatBudget {
+  /** The messages that count, and until when. The time is infinite for messages that are not sent yet. */
   let taken: { rank: Rank | undefined; until: number }[] = Array.from({ length: MAX_SENT }, () => ({
     rank: undefined,
     until: now() + WITHIN,
   }))
-  /** The chats that were refused since a message arrived, and when. */
+  /** The chats that were refused since a message last arrived, with the time of each refusal. */
   const refused = new Map<string, { at: number; retryMs: number }>()
   let holds = 0
   let heldUntil = 0
-  /** After a hold one message goes ahead; while it is under way, no other. */
-  let probe: 'none' | 'due' | Place = 'none'
+  /** The first message after a pause, as a probe. No other message is sent until the probe ends. */
+  let probe: 'none' | 'due' | SendSlot = 'none'
 
-  /** Returns the milliseconds until fewer than `most` messages count: of a rank, or in all. */
+  /** Returns the milliseconds until fewer than `most` messages count, of the given rank or in total. */
   function waitOf(most: number, rank?: Rank): number {
     const ends = taken.flatMap((one) => (!rank || one.rank === rank ? one.until : []))
     if (ends.length < most) return 0
@@ -78,17 +79,17 @@ export function openBudget(now: () => number): Budget {
     for (const [other, { at }] of refused) if (now() - at > NEAR) refused.delete(other)
     refused.set(chat, { at: now(), retryMs })
     if (!isProbe && refused.size < SUSPECT) return
-    // Those that were under way together are one refusal.
+    // Messages that were under way together may all be refused. Their refusals count once.
     if (!isProbe && heldUntil > now()) return
     const shortest = Math.min(...[...refused.values()].map((one) => one.retryMs))
     hold(Math.min(FIRST_HOLD * 2 ** holds, shortest))
     holds += 1
   }
 
-  function placeOf(rank: Rank): Place {
+  function placeOf(rank: Rank): SendSlot {
     const own = { rank, until: Number.POSITIVE_INFINITY }
     taken.push(own)
-    const place: Place = {
+    const place: SendSlot = {
       sent() {
         own.until = now() + ARRIVES_WITHIN + WITHIN
       },
@@ -105,7 +106,7 @@ export function openBudget(now: () => number): Budget {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // It has told nothing of the bot, nor has the refusal of a chat that fails anyway: another goes ahead.
+        // A probe that failed or went to a failing chat says nothing about the bot, so another probe follows.
         else if (isProbe) hold(FIRST_HOLD)
       },
     }

@@ -1,23 +1,23 @@
-/** What is to be said to a chat now: a reply, or one message of all the events that wait. */
+/** Composes the next message to a chat: a reply, or one digest of all waiting events. */
 import { isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Chats } from '../linking/chats.ts'
 import { SEALED_REPLIES, type SealedReply } from '../linking/replies.ts'
 import {
-  countWaiting,
+  countWaitingNotices,
   findPeople,
   firstWaiting,
-  type Waiting,
   type WaitingEntry,
+  type WaitingNotices,
 } from '../notices/notices.store.ts'
-import { subjectOf } from '../notices/queue.ts'
+import { noticeSubjectOf } from '../notices/queue.ts'
 import { digestOf, MAX_LINES } from '../text/digest.ts'
 import { field, lineOf, type ShowAmount, type Told } from '../text/lines.ts'
 import { shownName } from '../text/names.ts'
 import { DROPPED_AFTER, LATE_AFTER } from './pace.ts'
 import { findLinkOfChat, findReply, type SendingLink } from './sending.store.ts'
 
-/** What waits for a chat: `lastId` is the last notice that the message covers. */
+/** The next message to a chat. `lastId` is the id of the last notice that the message covers. */
 export type Composed =
   | { kind: 'reply'; id: number; chatId: number; text: string; link: SendingLink | undefined }
   | {
@@ -26,13 +26,13 @@ export type Composed =
       chatId: number
       text: string
       link: SendingLink
-      /** ISO 8601. */
+      /** When the first notice of the digest was queued, ISO 8601. */
       queuedAt: string
     }
-  /** Nothing that is to be said; notices up to `lastId` are heard by nobody. */
+  /** There is nothing to send. The notices up to `lastId` can be deleted, because the user no longer gets them. */
   | { kind: 'nothing'; link: SendingLink | undefined; lastId: number }
 
-/** Earlier than any event, ISO 8601. */
+/** A time before all events, ISO 8601. */
 const BEFORE_ALL = new Date(0).toISOString()
 
 export interface ComposeDeps {
@@ -53,9 +53,9 @@ export function composer({ db: { clock, agreedClock }, chats, showAmount }: Comp
     }
     if (!link) return { kind: 'nothing', link, lastId: 0 }
     const late = isoAt(clock, -LATE_AFTER)
-    // A clock that may be wrong drops nothing.
+    // Drops no notices while the clock may be wrong.
     const dropped = agreedClock.agrees() ? isoAt(clock, -DROPPED_AFTER) : BEFORE_ALL
-    const waiting = await countWaiting(tx, link, { late, dropped })
+    const waiting = await countWaitingNotices(tx, link, { late, dropped })
     const lastId = Math.max(0, ...waiting.map(({ last_id }) => last_id))
     const heard = waiting.filter(({ is_heard }) => is_heard)
     if (heard.length === 0) return { kind: 'nothing', link, lastId }
@@ -74,16 +74,13 @@ export function composer({ db: { clock, agreedClock }, chats, showAmount }: Comp
   }
 }
 
-function countsOf(heard: readonly Waiting[]): Map<string, number> {
+function countsOf(heard: readonly WaitingNotices[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { action, count } of heard) counts.set(action, (counts.get(action) ?? 0) + count)
   return counts
 }
 
-/**
- * Names are those of today: who was renamed meanwhile is told of by the new one, and who was deleted by
- * the last.
- */
+/** Adds the current names of users to the entries. Deleted users appear with the last name that the entries contain. */
 async function tellOf(
   tx: TenantTx,
   link: SendingLink,
@@ -113,7 +110,7 @@ async function tellOf(
   })
 }
 
-/** The people whose deletion is told of, by number. */
+/** Returns the id, last name and tenant of each user whose deletion is among the entries. */
 function deletedIn(entries: readonly WaitingEntry[], tenant_id: number) {
   return entries.flatMap((entry) => {
     const [id, name] = [whoseOf(entry), field(entry.changes, 'before', 'full_name')]
@@ -122,8 +119,10 @@ function deletedIn(entries: readonly WaitingEntry[], tenant_id: number) {
   })
 }
 
-/** Whose account an event of users and sign-ins is about; of others nobody's. */
+/** Returns the user whose account a `user` or `auth` event concerns, or null for other events. */
 function whoseOf({ action, ...entry }: WaitingEntry): number | null {
   const isOfAccount = /^(user|auth)\./.test(action)
-  return isOfAccount ? subjectOf({ ...entry, resource_type: entry.resource_type ?? '' }) : null
+  return isOfAccount
+    ? noticeSubjectOf({ ...entry, resource_type: entry.resource_type ?? '' })
+    : null
 }

@@ -1,4 +1,4 @@
-/** What each answer of the provider means for a message and its chat. */
+/** Tests which outcome each response of the provider has for a message and its chat. */
 import { expect, test } from 'vitest'
 import { judge } from './outcome.ts'
 
@@ -16,15 +16,15 @@ test.each([
   [409, 'Conflict', { kind: 'failed' }],
   [500, 'Internal Server Error', { kind: 'failed' }],
   [502, 'Bad Gateway', { kind: 'failed' }],
-])('%i %s', (code, description, outcome) => {
+])('maps %i %s to its outcome', (code, description, outcome) => {
   expect(of(code, description)).toEqual(outcome)
 })
 
-test('429 leaves the chat alone for as long as it says, be it an hour, and for 5 s where it says nothing', () => {
+test('pauses the chat after 429 for the requested time, or for 5 s by default', () => {
   expect(of(429, 'Too Many Requests', 4711)).toEqual({ kind: 'limited', retryMs: 4_711_000 })
   expect(of(429, 'Too Many Requests')).toEqual({ kind: 'limited', retryMs: 5000 })
 })
 
-test('no answer that could be read may have been a success', () => {
+test('treats an unreadable response as failed', () => {
   expect(judge(null)).toEqual({ kind: 'failed' })
 })

@@ -1,35 +1,35 @@
-/** What became of a message, by what the provider has answered. */
+/** Determines the outcome of a message from the provider's response. */
 import { SECOND } from '../../../lib/clock.ts'
-import type { UnlinkReason } from '../linking/letters.ts'
+import type { UnlinkReason } from '../linking/mails.ts'
 
-/** An answer of the provider that is no success; null where there was none that could be read. */
-export interface Refusal {
+/** An error response of the provider. */
+export interface ChatRefusal {
   code: number
   description: string
-  /** Seconds, from one to a day of them. */
+  /** The requested wait in seconds, from one second to one day. */
   retryAfter: number | undefined
 }
 
-export type Outcome =
+export type SendOutcome =
   | { kind: 'sent' }
-  /** The chat is to be left alone for so long. */
+  /** The chat is rate-limited. Milliseconds until the next message may be sent. */
   | { kind: 'limited'; retryMs: number }
-  /** Nothing can be said of it; it may have arrived. */
+  /** The result is unknown. The message may have arrived. */
   | { kind: 'failed' }
-  /** The chat takes nothing more. */
+  /** The chat will never accept messages again. */
   | { kind: 'gone'; reason: UnlinkReason }
-  /** The chat does not take it now; it may again. */
+  /** The chat does not accept the message now, but may do so later. */
   | { kind: 'refused' }
-  /** This message is not taken, and would not be the next time. */
+  /** The provider rejects this message, and would reject it again. */
   | { kind: 'unsendable' }
-  /** The token is good no more. */
+  /** The token is no longer valid. */
   | { kind: 'token refused' }
 
-/** Where it does not say how long. */
+/** The wait after a 429 response that does not specify one. */
 const UNTOLD = 5 * SECOND
 
-/** Returns what a refusal means; null is one that could not be read, such as a lost connection. */
-export function judge(refusal: Refusal | null): Outcome {
+/** Returns the outcome of an error response. Null stands for a missing or unreadable response. */
+export function judge(refusal: ChatRefusal | null): SendOutcome {
   if (!refusal || refusal.code >= 500) return { kind: 'failed' }
   const { code, description, retryAfter } = refusal
   if (code === 429)

@@ -1,9 +1,9 @@
-/** How the gap between digests grows, and how long a failing chat is left alone. */
+/** Tests how the gap between digests grows, and how long a failing chat is paused. */
 import { describe, expect, test } from 'vitest'
 import { CODE_LIFE } from '../linking/codes.ts'
 import { type DigestPace, gapOf, nextGap, retryAfter } from './pace.ts'
 
-/** Returns when a chat is sent digests, for events at these times; all in seconds. */
+/** Returns the times at which digests are sent for events at the given times, in seconds. */
 function digestsOf(events: readonly number[]): number[] {
   const sent: number[] = []
   let pace: DigestPace = { gap: 0, digestAt: null }
@@ -24,21 +24,21 @@ const every = (seconds: number, count: number, from = 0) =>
 const gapsOf = (times: number[]) => times.slice(1).map((at, index) => at - (times[index] as number))
 
 describe('the gap between digests', () => {
-  test('grows from 1 s over 2, 5 and 10 to 30 s in a flood', () => {
+  test('grows from 1 s to 2, 5, 10 and 30 s during a flood of events', () => {
     expect(gapsOf(digestsOf(every(0.004, 30_000)))).toEqual([1, 2, 5, 10, 30, 30, 30, 30])
   })
 
-  test('grows for a steady trickle, each event of which comes after the gap', () => {
+  test('grows while steady events follow soon after each gap', () => {
     const sent = digestsOf(every(1.5, 100))
     expect(gapsOf(sent).slice(0, 5)).toEqual([1.5, 2, 5, 10, 30])
     expect(sent.length).toBeLessThan(12)
   })
 
-  test('holds an event every 20 s back as well, once it is 30 s', () => {
+  test('grows to 30 s for one event every 20 s, and then delays the events', () => {
     expect(digestsOf(every(20, 12))).toEqual([0, 20, 40, 60, 80, 110, 140, 170, 200, 230])
   })
 
-  test('is 1 s again after a quiet minute, and not before', () => {
+  test('is reset to 1 s after a minute without events, and not before', () => {
     const flood = every(0.01, 2000)
     const last = digestsOf(flood).at(-1) as number
     const afterwards = (quiet: number) => {
@@ -51,12 +51,12 @@ describe('the gap between digests', () => {
   })
 })
 
-test('failures in a row are waited for ever longer, five minutes at the most', () => {
+test('doubles the wait after failures in a row, up to five minutes', () => {
   expect([1, 2, 3, 4, 9, 30].map((failures) => retryAfter(failures) / 1000)).toEqual([
     5, 10, 20, 40, 300, 300,
   ])
 })
 
-test('an answer to a command does not outlive its use in the wait behind failures', () => {
+test('retries a failed answer to a command before the answer expires', () => {
   expect(retryAfter(1000)).toBeLessThan(CODE_LIFE)
 })

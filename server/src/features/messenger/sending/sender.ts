@@ -1,4 +1,4 @@
-/** Sends what is due, as fast as the provider allows, many chats side by side and each in its order. */
+/** Sends due messages as fast as the provider allows: to many chats in parallel, and in order within each chat. */
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
 import { within } from '../../../lib/within.ts'
@@ -13,24 +13,24 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Bot } from '../bot/bot.ts'
 import type { Tenure } from '../bot/lease.ts'
 import { TOPIC_DUE } from '../topics.ts'
-import { type Ending, openBudget, type Place, RANKS, type Rank } from './budget.ts'
-import type { Outcome } from './outcome.ts'
+import { openChatBudget, RANKS, type Rank, type SendEnding, type SendSlot } from './budget.ts'
+import type { SendOutcome } from './outcome.ts'
 import { type DueChat, findFirst } from './sending.store.ts'
 import type { Turn } from './turn.ts'
 
-/** Messages under way at once: what the rate comes to until those are given up that nobody answers. */
+/** The maximum number of messages under way: as many as the rate allows before unanswered messages time out. */
 const MAX_UNDER_WAY = 400
 const MAX_UNDER_WAY_OF: Record<Rank, number> = { known: MAX_UNDER_WAY, failing: 100, stranger: 100 }
-/** Chats of a rank that are looked for at once: a second's worth. */
+/** The maximum number of chats of a rank that one query finds, enough for a second of sending. */
 const LOOKED_FOR = 30
 const POLL_MS = 1_000
 /**
- * For messages that are under way at a stop, of which the last second is for those to be written down
- * that were broken off.
+ * The time limit at shutdown. Messages under way are aborted after `BREAK_OFF_MS`, which leaves a second to record
+ * them.
  */
 const STOP_MS = 4_000
 const BREAK_OFF_MS = 3_000
-/** What is queued within this goes together. */
+/** The minimum time between polls. Events that are queued within this time share a digest. */
 const GATHER_MS = 5
 
 export interface SenderDeps {
@@ -41,25 +41,25 @@ export interface SenderDeps {
   bot: Pick<Bot, 'isGood' | 'refused'>
   tenure: Tenure
   turn: Turn
-  onSent?: (outcome: Outcome['kind']) => void
+  onSent?: (outcome: SendOutcome['kind']) => void
 }
 
-export interface Sender {
-  /** Resolves when nothing that is due is left to send, and no message is under way. */
+export interface ChatSender {
+  /** Resolves when no message is due or under way. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
-export function startSender(deps: SenderDeps): Sender {
+export function startSender(deps: SenderDeps): ChatSender {
   const { db, changes, clock, log, bot, tenure, turn, onSent } = deps
-  const budget = openBudget(clock.monotonic)
-  /** The chats that are being sent to, by hash. */
+  const budget = openChatBudget(clock.monotonic)
+  /** The chats with a message under way, by hash. */
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
   const breakOff = new AbortController()
 
-  async function send(key: string, chat: DueChat, place: Place): Promise<void> {
-    let ending: Ending = { kind: 'failed' }
+  async function send(key: string, chat: DueChat, place: SendSlot): Promise<void> {
+    let ending: SendEnding = { kind: 'failed' }
     try {
       const outcome = await turn(chat, { sent: place.sent, stop: breakOff.signal })
       ending = endingOf(key, outcome)
@@ -70,14 +70,16 @@ export function startSender(deps: SenderDeps): Sender {
     }
   }
 
-  function begin(chat: DueChat, place: Place): void {
+  function begin(chat: DueChat, place: SendSlot): void {
     const key = chat.hash.toString('hex')
     busy.set(key, chat)
-    const ended = canFail(send(key, chat, place), 'sending to a chat', log).finally(() => {
-      busy.delete(key)
-      running.delete(ended)
-      sender.wake()
-    })
+    const ended = canFail(send(key, chat, place), 'sending of messages to a chat', log).finally(
+      () => {
+        busy.delete(key)
+        running.delete(ended)
+        sender.wake()
+      },
+    )
     running.add(ended)
   }
 
@@ -86,7 +88,7 @@ export function startSender(deps: SenderDeps): Sender {
     return Math.min(LOOKED_FOR, MAX_UNDER_WAY - busy.size, MAX_UNDER_WAY_OF[rank] - same)
   }
 
-  /** The first chats of each rank for which there is room. */
+  /** Returns the first waiting chats of each rank for which more messages may begin. */
   const findAll = (tx: TenantTx) => {
     const taken = [...busy.values()].map(({ hash }) => hash)
     const withRoom = RANKS.map((rank) => ({ rank, limit: roomFor(rank) }))
@@ -97,12 +99,12 @@ export function startSender(deps: SenderDeps): Sender {
     )
   }
 
-  /** Begins what is due of these. Returns the milliseconds until more may begin, as far as is known. */
+  /** Begins messages to the chats that are due. Returns the milliseconds after which to look for more. */
   function beginDue(chats: readonly DueChat[]): number {
     for (const chat of chats) {
       const early = Date.parse(chat.due_at) - clock.now()
       if (early > 0) return early
-      // When a message ends, it looks again.
+      // No message can begin now. The end of any message wakes the poller.
       if (roomFor(chat.rank) <= 0 || !tenure.isSure() || !bot.isGood()) return POLL_MS
       const place = budget.take(chat.rank)
       if (typeof place === 'number') return place
@@ -112,7 +114,7 @@ export function startSender(deps: SenderDeps): Sender {
   }
 
   async function look(): Promise<boolean | number> {
-    if (!tenure.isSure() || !bot.isGood() || changes.isClosed(null)) return false
+    if (!tenure.isSure() || !bot.isGood() || changes.isInMaintenance(null)) return false
     const found = await db.acrossTenants(findAll, 'read')
     const shortest = Math.min(...found.map(beginDue), POLL_MS)
     return Math.max(Math.ceil(shortest), GATHER_MS)
@@ -122,7 +124,7 @@ export function startSender(deps: SenderDeps): Sender {
     clock,
     pollMs: POLL_MS,
     minGapMs: GATHER_MS,
-    onError: logFailures('looking for what to send', log),
+    onError: logFailures('polling of waiting messages', log),
   })
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === TOPIC_DUE || topic === null) sender.wake()
@@ -144,8 +146,8 @@ export function startSender(deps: SenderDeps): Sender {
   }
 }
 
-/** What a message means for the rate of all. */
-function endingOf(chat: string, outcome: Outcome | undefined): Ending {
+/** Converts the outcome of a message into a result for the rate limit. */
+function endingOf(chat: string, outcome: SendOutcome | undefined): SendEnding {
   if (!outcome) return { kind: 'unsent' }
   if (outcome.kind === 'limited') return { kind: 'limited', chat, retryMs: outcome.retryMs }
   const isAnswered = outcome.kind !== 'failed' && outcome.kind !== 'token refused'

@@ -1,10 +1,10 @@
-/** The SQL of sending: which chats are due, and what has become of what was sent. */
+/** SQL of sending messages: finds due chats, and records the results. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Rank } from './budget.ts'
 import '../messenger.table.ts'
 
-/** A chat for which something waits. */
+/** A chat with waiting messages. */
 export interface DueChat {
   hash: Buffer
   rank: Rank
@@ -15,9 +15,8 @@ export interface DueChat {
 }
 
 /**
- * The first chats of a rank for which something waits, those first that wait longest, whether or not
- * their time has come.
- * @param busy chats that are being sent to
+ * Returns chats of a rank with waiting messages, earliest due time first, including chats that are not due yet.
+ * @param busy the hashes of chats with a message under way, which are left out
  */
 export async function findFirst(
   tx: TenantTx,
@@ -39,7 +38,7 @@ export interface WaitingReply {
   sealed_reply: Buffer
 }
 
-/** The oldest reply that waits for the chat, and is of any use yet. */
+/** Returns the oldest waiting reply to the chat that has not expired. */
 export function findReply(
   tx: TenantTx,
   hash: Buffer,
@@ -72,7 +71,10 @@ export function findLinkOfChat(tx: TenantTx, hash: Buffer): Promise<SendingLink 
     .executeTakeFirst()
 }
 
-/** Locks the chat: what is queued for it from here on waits, and is looked for behind the lock. */
+/**
+ * Locks the chat until the transaction ends. Queueing a message waits for this lock, so later statements see all
+ * messages that are queued.
+ */
 export async function lockChat(tx: TenantTx, hash: Buffer): Promise<void> {
   await tx.db
     .selectFrom('messenger_chats')
@@ -90,7 +92,7 @@ export async function deleteReplies(tx: TenantTx, hash: Buffer): Promise<void> {
   await tx.db.deleteFrom('messenger_replies').where('chat_hash', '=', hash).execute()
 }
 
-/** How a chat has done; what is left out stays as it is. */
+/** The new state of a chat. Omitted fields stay as they are. */
 export interface ChatState {
   free_at?: string
   digest_at?: string
@@ -99,8 +101,8 @@ export interface ChatState {
 }
 
 /**
- * Notes how the chat has done, and when it is due again. It has to be locked by then, in a statement
- * before: what is queued meanwhile could be missed otherwise, and would wait for the next event.
+ * Saves the state of the chat and when it is due again. The caller must have locked the chat in an earlier statement.
+ * Otherwise, messages that are queued concurrently could be missed, and would wait for the next event.
  */
 export async function settleChat(
   tx: TenantTx,
@@ -123,7 +125,7 @@ export async function settleChat(
     where c.hash = ${hash}`.execute(tx.db)
 }
 
-/** Notes that a chat was refused, or that it takes messages again. */
+/** Saves how often a linked chat has refused messages, and since when. 0 and null after an accepted message. */
 export async function saveRefusals(
   tx: TenantTx,
   link: { id: number; tenant_id: number },

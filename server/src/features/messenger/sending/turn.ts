@@ -1,4 +1,4 @@
-/** One chat's turn: sends what waits for it, and writes down how that went. */
+/** Handles one chat: sends its next waiting message, and records the result. */
 import { isoAt } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,11 +6,11 @@ import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { type BotApi, BotFault } from '../bot/api.ts'
 import { type Tenure, TenureOver } from '../bot/lease.ts'
-import type { UnlinkReason } from '../linking/letters.ts'
+import type { UnlinkReason } from '../linking/mails.ts'
 import type { Unlink } from '../linking/unlink.ts'
 import { deleteWaiting } from '../notices/notices.store.ts'
 import type { Compose, Composed } from './compose.ts'
-import { judge, type Outcome } from './outcome.ts'
+import { judge, type SendOutcome } from './outcome.ts'
 import {
   CHAT_GAP,
   gapOf,
@@ -35,21 +35,21 @@ export interface TurnDeps {
 }
 
 export interface Way {
-  /** Called just before the message goes out. */
+  /** Called just before the message is sent. */
   sent(): void
-  /** Breaks off a message that is under way, which may have arrived by then. */
+  /** Aborts a message under way, which may have arrived nevertheless. */
   stop: AbortSignal
 }
 
-/** Sends to the chat. Returns what became of it, or undefined where there was nothing to send. */
-export type Turn = (chat: store.DueChat, way: Way) => Promise<Outcome | undefined>
+/** Sends the next message to the chat. Returns its outcome, or undefined if there was nothing to send. */
+export type Turn = (chat: store.DueChat, way: Way) => Promise<SendOutcome | undefined>
 
 type Message = Exclude<Composed, { kind: 'nothing' }>
 
 export function turnTaker(deps: TurnDeps): Turn {
   const { db, clock, log, api, tenure, compose, unlink } = deps
 
-  /** Writes down what has happened to a chat, unless another process is the bot by now. */
+  /** Records the result of a message. @throws TenureOver if another process has become the bot */
   const record = (hash: Buffer, work: (tx: TenantTx) => Promise<store.ChatState>) =>
     db.acrossTenants(async (tx) => {
       await tenure.fence(tx)
@@ -58,8 +58,8 @@ export function turnTaker(deps: TurnDeps): Turn {
     })
 
   /**
-   * As `record`, again and again until the database is back or the tenure is over: what has arrived is
-   * not to go out a second time only because the database was away for a moment.
+   * Retries `record` until it succeeds or the tenure is over. Without retries, a short database outage would cause a
+   * message to be sent twice.
    */
   async function recordSurely(hash: Buffer, work: Parameters<typeof record>[1]): Promise<void> {
     for (;;) {
@@ -67,13 +67,13 @@ export function turnTaker(deps: TurnDeps): Turn {
         return await record(hash, work)
       } catch (error) {
         if (!isPassing(error) || tenure.over.aborted) throw error
-        log.warn({ err: error }, 'what became of a message could not be written down')
+        log.warn({ err: error }, 'recording of a message result failed')
         await clock.delay(RECORD_AGAIN_MS, { signal: tenure.over })
       }
     }
   }
 
-  async function send({ chatId, text }: Message, way: Way): Promise<Outcome> {
+  async function send({ chatId, text }: Message, way: Way): Promise<SendOutcome> {
     way.sent()
     try {
       await api.sendMessage(chatId, text, way.stop)
@@ -84,7 +84,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 
-  /** Forgets the message: it has arrived, or never will. */
+  /** Deletes a message that was sent or can never be sent. */
   const drop = (tx: TenantTx, message: Message) =>
     message.kind === 'reply'
       ? store.deleteReply(tx, message.id)
@@ -101,13 +101,13 @@ export function turnTaker(deps: TurnDeps): Turn {
     return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
   }
 
-  /** @param leastMs how long the chat rests at the least */
+  /** Returns the state of a chat after one more failure. @param leastMs the minimum pause in milliseconds */
   const failedOnceMore = ({ failures }: store.DueChat, leastMs = 0): store.ChatState => ({
     failures: failures + 1,
     free_at: isoAt(clock, Math.max(leastMs, retryAfter(failures + 1))),
   })
 
-  /** Lets the chat rest; one that was refused often enough for long enough is unlinked. */
+  /** Pauses a chat that has refused a message. Unlinks the chat after three refusals that span a day. */
   async function refused(tx: TenantTx, message: Message): Promise<store.ChatState> {
     const { link } = message
     if (!link) {
@@ -121,7 +121,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       return { free_at: isoAt(clock, CHAT_GAP), failures: 0 }
     }
     await store.saveRefusals(tx, link, refusals, since)
-    // No failure: so a refusal's rest is told from those that the provider has asked for.
+    // Does not count as a failure, because a pause after failures may be one that the provider has asked for.
     return { free_at: isoAt(clock, REFUSED_PAUSE), failures: 0 }
   }
 
@@ -140,13 +140,13 @@ export function turnTaker(deps: TurnDeps): Turn {
     tx: TenantTx,
     chat: store.DueChat,
     message: Message,
-    outcome: Outcome,
+    outcome: SendOutcome,
   ): Promise<store.ChatState> {
     switch (outcome.kind) {
       case 'sent':
         return sent(tx, chat, message)
       case 'limited':
-        // Again and again it takes the room of those that fail, and not of those that take messages.
+        // Counts as a failure, so that a chat with repeated 429 responses uses the share of failing chats.
         return failedOnceMore(chat, outcome.retryMs)
       case 'failed':
       case 'token refused':
@@ -161,7 +161,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     }
   }
 
-  async function take(chat: store.DueChat, way: Way): Promise<Outcome | undefined> {
+  async function take(chat: store.DueChat, way: Way): Promise<SendOutcome | undefined> {
     const message = await db.acrossTenants((tx) => compose(tx, chat.hash), 'read')
     if (message.kind === 'nothing') {
       const { link, lastId } = message
@@ -171,11 +171,11 @@ export function turnTaker(deps: TurnDeps): Turn {
       })
       return undefined
     }
-    // Composing takes a moment, in which the bot may have become another process.
+    // Another process may have become the bot while the message was composed.
     if (!tenure.isSure()) return undefined
     const outcome = await send(message, way)
     if (outcome.kind !== 'sent')
-      log.warn({ outcome, link: message.link?.id }, 'a message was not taken by the messenger')
+      log.warn({ outcome, link: message.link?.id }, 'message rejected by the messenger')
     await recordSurely(chat.hash, (tx) => settle(tx, chat, message, outcome))
     return outcome
   }
@@ -185,8 +185,8 @@ export function turnTaker(deps: TurnDeps): Turn {
       return await take(chat, way)
     } catch (error) {
       if (error instanceof TenureOver || tenure.over.aborted || isPassing(error)) throw error
-      // A fault of ours, which is not to be the first thing to do for ever.
-      log.error({ err: error }, 'a message could not be made or written down')
+      // Delays the chat after an internal error, so that it does not stay first in the queue.
+      log.error({ err: error }, 'creation or recording of a message failed')
       await record(chat.hash, async () => failedOnceMore(chat))
       return { kind: 'failed' }
     }

@@ -1,14 +1,14 @@
-/** The names that a user may subscribe to, and what is told before they have chosen. */
+/** The names of events that a user may subscribe to, and the events that users get by default. */
 import { isAdministrator, type Role } from '../../../lib/roles.ts'
 import { PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
 
 const ALL = '*'
-/** Told only where it is named: a busy session writes one every quarter of an hour. */
+/** An event that must be subscribed to by name, because each session in use causes one every quarter of an hour. */
 export const NAMED_ONLY = 'auth.token_refreshed'
-/** The groups of which everybody hears what is about their own account. */
+/** The groups of events that every user may get about their own account. */
 export const OWN_GROUPS = ['user', 'auth'] as const
 
-/** What is told of the own account before any choice: what its owner should notice at once. */
+/** The events about their own account that users get by default, because they indicate misuse of the account. */
 export const SECURITY_EVENTS: readonly string[] = [
   'user.blocked',
   'user.unblocked',

@@ -1,10 +1,10 @@
-/** What many waiting events become. */
+/** Tests how waiting events are combined into one message, the digest. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
-import { digestOf, MAX_LINES, MAX_UNITS, type Waiting } from './digest.ts'
+import { type DigestLine, digestOf, MAX_LINES, MAX_UNITS } from './digest.ts'
 
-function waiting(actions: readonly string[], length = 40): Waiting {
+function waiting(actions: readonly string[], length = 40): DigestLine {
   const counts = new Map<string, number>()
   for (const action of actions) counts.set(action, (counts.get(action) ?? 0) + 1)
   const lines = actions.map((_, index) => `${index}:`.padEnd(length, 'x'))
@@ -13,24 +13,24 @@ function waiting(actions: readonly string[], length = 40): Waiting {
 
 const many = (action: string, count: number) => Array.from({ length: count }, () => action)
 
-describe('what waits for a chat', () => {
-  test('is a single line where it is a single event', () => {
+describe('a digest', () => {
+  test('is a single line for a single event', () => {
     expect(digestOf(waiting(['user.created'], 10))).toBe('0:xxxxxxxx')
   })
 
-  test('is all in lines up to twenty', () => {
+  test('has a line for each of up to twenty events', () => {
     const text = digestOf(waiting(many('user.created', 20)))
     expect(text.split('\n')).toHaveLength(20)
     expect(text).not.toContain('more')
   })
 
-  test('has twenty lines, and then says how many there are of what', () => {
+  test('has twenty lines, and then counts the other events by action', () => {
     const text = digestOf(waiting(many('user.created', 5000))).split('\n')
     expect(text).toHaveLength(21)
     expect(text.at(-1)).toBe('and 4,980 more: 4,980 users created')
   })
 
-  test('counts the most frequent first', () => {
+  test('lists the counts of the most frequent actions first', () => {
     const actions = [
       ...many('user.created', 20),
       ...many('user.deleted', 2),
@@ -42,13 +42,13 @@ describe('what waits for a chat', () => {
     )
   })
 
-  test('is only counts where nothing has a line any more', () => {
+  test('contains only counts if there are no lines', () => {
     expect(digestOf({ lines: [], actions: [], counts: new Map([['auth.login', 3]]) })).toBe(
       '3 events: 3 sign-ins',
     )
   })
 
-  test('never has more than twenty lines or 4,096 units, and leaves nothing uncounted', () => {
+  test('has at most twenty lines and 4,096 units, and counts all other events', () => {
     const anAction = fc.oneof(
       fc.constantFrom('user.created', 'auth.login', 'auth.totp_disabled'),
       fc.string({ minLength: 1, maxLength: 30 }).map((name) => `group.${name}`),

@@ -1,24 +1,24 @@
-/** One message of all that waits for a chat: the first events as lines, the others as counts. */
+/** Combines all waiting events of a chat into one message: the first events as lines, the other events as counts. */
 import { showCount } from './format.ts'
 import { countOf } from './lines.ts'
 
 export const MAX_LINES = 20
-/** UTF-16 code units, as the provider counts them. */
+/** The maximum length of a message, in UTF-16 code units as the provider counts. */
 export const MAX_UNITS = 4096
-/** Of these, what the counts may take when there are lines as well. */
+/** The number of code units reserved for the counts if the message also has lines. */
 const MAX_COUNT_UNITS = 1024
 
-export interface Waiting {
+export interface DigestLine {
   /** The lines of the first events, in their order. */
   lines: readonly string[]
-  /** How many events wait in all, by action; what has a line is among them. */
+  /** The number of waiting events by action, including events with a line. */
   counts: ReadonlyMap<string, number>
   /** The action of each line. */
   actions: readonly string[]
 }
 
-/** Returns the message: up to 20 lines within 4,096 units, then how many more there are of what. */
-export function digestOf({ lines, counts, actions }: Waiting): string {
+/** Returns the message: up to 20 lines within 4,096 code units, then the number of other events by action. */
+export function digestOf({ lines, counts, actions }: DigestLine): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   let text = ''
   let told = 0
@@ -37,14 +37,14 @@ export function digestOf({ lines, counts, actions }: Waiting): string {
   return `${text}\nand ${showCount(total - told)} more: ${rest}`
 }
 
-/** The most frequent first; what no longer fits is counted together. */
+/** Lists counts by action, most frequent first. Adds up the counts for which there is no room. */
 function countsOf(counts: [action: string, count: number][]): string {
   const ordered = counts.sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
   const shown: string[] = []
   let units = 0
   for (const [index, [action, count]] of ordered.entries()) {
     const phrase = countOf(action, count)
-    // 60 units for the opening and for what is said of the others.
+    // Reserves 60 units for the start of the list and for the sum of the other counts.
     if (units + phrase.length + 2 > MAX_COUNT_UNITS - 60) {
       const others = ordered.slice(index).reduce((sum, [, more]) => sum + more, 0)
       return `${shown.join(', ')} and ${showCount(others)} others`

@@ -1,18 +1,18 @@
-/** Formats counts, times, names of actions and ids for chat messages. */
+/** Formats counts, times, action names and ids for chat messages. */
 
-/** Returns a count with separators: `4,980`. */
+/** Returns a count with thousands separators, such as `4,980`. */
 export const showCount = (count: number): string => count.toLocaleString('en-US')
 
-/** Returns the minute in UTC: `21 Nov 08:30 UTC`. */
+/** Returns a time in UTC to the minute, such as `21 Nov 08:30 UTC`. */
 export function timeOf(iso: string): string {
   const time = new Date(iso)
   const month = time.toLocaleString('en-US', { month: 'short', timeZone: 'UTC' })
   return `${time.getUTCDate()} ${month} ${time.toISOString().slice(11, 16)} UTC`
 }
 
-/** Returns a word of the journal without the dots and underscores from which clients make links and markup. */
+/** Returns the name of an action as words. Chat clients would turn its dots and underscores into links or markup. */
 export const spoken = (name: string): string => name.replaceAll(/[^a-z]+/g, ' ').trim()
 
-/** Returns the id of a record if it is a number or a UUID. An entry may hold other ids, which are not shown. */
+/** Returns the id of a record if it is a number or a UUID. Returns `unknown` for any other id. */
 export const numberOf = (id: string | null): string =>
   id && /^[\da-f-]{1,36}$/.test(id) ? id : 'unknown'

@@ -1,4 +1,4 @@
-/** What is said of each event. */
+/** Tests the text of a chat message for each event. */
 import { describe, expect, test } from 'vitest'
 import { PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
 import { countOf, LINES, lineOf, type Told } from './lines.ts'
@@ -18,26 +18,26 @@ const showAmount = (minor: unknown, currency: unknown) =>
 const say = (event: Partial<Told>) => lineOf({ ...EVENT, ...event }, showAmount)
 
 describe('a line', () => {
-  test('is there for every public action but the test of a webhook, and for no other', () => {
+  test('exists for exactly the public actions, except webhook.test', () => {
     expect(Object.keys(LINES).sort()).toEqual(
       PUBLIC_ACTIONS.filter((action) => action !== 'webhook.test').sort(),
     )
   })
 
   test.each(Object.keys(LINES))(
-    'of %s is a sentence on one line with its time in UTC',
+    'for %s is a sentence on one line with its time in UTC',
     (action) => {
       for (const isOwn of [true, false]) {
         const line = say({ action, isOwn })
         expect(line).toMatch(/^21 Nov 08:30 UTC: [A-Z][^\n]*\.$/)
-        // Nothing that a client would make a link, a command, a hashtag or a mention of.
+        // The line must not contain anything that a chat client would turn into a link, command, hashtag or mention.
         expect(line.slice('21 Nov 08:30 UTC: '.length)).not.toMatch(/[@#/]|\w:\w|[a-z]\.\w/i)
         expect(line.length).toBeLessThan(200)
       }
     },
   )
 
-  test('names who did it and to whom', () => {
+  test('names the acting user and the affected user', () => {
     expect(say({})).toBe(
       '21 Nov 08:30 UTC: The account of Nora Nurse was blocked and signed out by Ada Admin.',
     )
@@ -45,18 +45,18 @@ describe('a line', () => {
       '21 Nov 08:30 UTC: Your account was blocked and signed out.',
     )
     expect(say({ action: 'auth.login_failed', whose: null, by: null })).toBe(
-      '21 Nov 08:30 UTC: A sign-in to an unknown account was refused.',
+      '21 Nov 08:30 UTC: A sign-in to an unknown account was rejected.',
     )
   })
 
-  test('names the role that was given, where it is one', () => {
+  test('names the new role only if the role is known', () => {
     const action = 'user.role_changed'
     expect(say({ action, changes: { after: { role: 'doctor' } } })).toContain('the role doctor by')
     expect(say({ action, changes: { after: { role: '/stop' } } })).toContain('another role by')
     expect(say({ action, changes: null })).toContain('another role by')
   })
 
-  test('names a department, unless a client would make more of its name', () => {
+  test('names a department, unless a client would turn its name into a link', () => {
     const event = { action: 'department.updated', resourceId: '12' }
     expect(say({ ...event, changes: { after: { name: 'Surgery' } } })).toContain(
       'The department Surgery was changed by Ada Admin.',
@@ -67,21 +67,21 @@ describe('a line', () => {
     expect(say({ ...event, changes: { after: { head_doctor_id: 4 } } })).toContain('Department 12')
   })
 
-  test('says the amount of a payment, and what was given back of it', () => {
+  test('contains the amount of a payment, and the refunded amount', () => {
     const after = { amount: 10_000, amount_refunded: 2_500, currency: 'EUR' }
     const event = { resourceType: 'payment', resourceId: '81', by: null, changes: { after } }
     expect(say({ ...event, action: 'payment.succeeded' })).toContain(
-      ': Payment 81 of 100.00 EUR was made.',
+      ': Payment 81 of 100.00 EUR was completed.',
     )
     expect(say({ ...event, action: 'payment.refunded' })).toContain(
-      ': Given back of payment 81 of 100.00 EUR: 25.00 EUR in all.',
+      ': Refunded from payment 81 of 100.00 EUR: 25.00 EUR in total.',
     )
     expect(say({ ...event, action: 'payment.failed', changes: null })).toContain(
       ': Payment 81 failed',
     )
   })
 
-  test('of what a newer release has written says its kind and its number, and nothing it holds', () => {
+  test("contains only the action and the record's id for an unknown action", () => {
     const line = say({
       action: 'patient.merged',
       resourceType: 'patient',
@@ -94,9 +94,9 @@ describe('a line', () => {
 })
 
 describe('a count', () => {
-  test('says one and many', () => {
+  test('uses the singular and the plural', () => {
     expect(countOf('user.created', 4980)).toBe('4,980 users created')
     expect(countOf('user.created', 1)).toBe('1 user created')
-    expect(countOf('patient.merged', 2)).toBe('2 of patient merged')
+    expect(countOf('patient.merged', 2)).toBe('2 × patient merged')
   })
 })

@@ -1,6 +1,6 @@
 /**
- * What is said of each event: a line, and what many of them are called. People of the tenant are named,
- * patients never: of what is about them there is the action and a number.
+ * The texts of each event: its line, and its name in counts. Lines name users of the tenant. They never name patients,
+ * and contain only a patient's id.
  */
 
 import { ROLES } from '../../../lib/roles.ts'
@@ -8,30 +8,30 @@ import type { PublicAction } from '../../../platform/journal/index.ts'
 import { numberOf, showCount, spoken, timeOf } from './format.ts'
 import { shownName } from './names.ts'
 
-/** An event as one reader is told of it. */
+/** An event as it is shown to one reader. */
 export interface Told {
   action: string
-  /** ISO 8601. */
+  /** The time of the event, ISO 8601. */
   at: string
-  /** Whether it is about the reader's own account. */
+  /** True if the event is about the reader's own account. */
   isOwn: boolean
-  /** Who did it, as it can be shown; null where nobody did, or the owner of the account. */
+  /** The display name of the acting user. Null if no user acted, or if the owner of the account acted. */
   by: string | null
-  /** Whose account it is about, as it can be shown; null where nobody knows. */
+  /** The display name of the account's owner. Null if unknown. */
   whose: string | null
   resourceType: string
   resourceId: string | null
   changes: unknown
 }
 
-/** The events that the messenger tells of: all public ones, but the one that tries a webhook. */
+/** The events that the messenger sends: all public actions except `webhook.test`. */
 export type ToldAction = Exclude<PublicAction, 'webhook.test'>
 
-/** Returns minor units of a currency as people write them; undefined for what is no amount. */
+/** Formats an amount in minor units of a currency. Returns undefined for an invalid amount. */
 export type ShowAmount = (minor: unknown, currency: unknown) => string | undefined
 
 interface Words {
-  /** What one and many of them are called, such as `1 user created` and `5 users created`. */
+  /** The singular and plural names of the event, as in `1 user created` and `5 users created`. */
   one: string
   many: string
   say: (event: Told, showAmount: ShowAmount) => string
@@ -42,7 +42,7 @@ const account = ({ isOwn, whose }: Told) =>
 const Account = (event: Told) => account(event).replace(/^./, (first) => first.toUpperCase())
 const by = (event: Told) => (event.by === null ? '' : ` by ${event.by}`)
 
-/** The value of a field on one side of a change. */
+/** Returns the value of a field before or after a change, or undefined if the change does not contain the field. */
 export function field(changes: unknown, side: 'before' | 'after', name: string): unknown {
   const values = (changes as Record<string, unknown> | null)?.[side]
   return (values as Record<string, unknown> | null | undefined)?.[name]
@@ -70,7 +70,7 @@ function Payment(event: Told, showAmount: ShowAmount): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Of a patient there is the number, and nothing that the entry says. */
+/** Returns a patient's id. No other data of the entry is shown. */
 const Patient = ({ resourceId }: Told) => `Patient ${numberOf(resourceId)}`
 
 function refund(event: Told, showAmount: ShowAmount): string {
@@ -79,41 +79,41 @@ function refund(event: Told, showAmount: ShowAmount): string {
     field(changes, 'after', 'amount_refunded'),
     field(changes, 'after', 'currency'),
   )
-  return `Given back of ${payment(event, showAmount)}: ${given ?? 'a part'} in all.`
+  return `Refunded from ${payment(event, showAmount)}: ${given ?? 'a part'} in total.`
 }
 
 const words = (one: string, many: string, say: Words['say']): Words => ({ one, many, say })
 
 export const LINES: Record<ToldAction, Words> = {
   'tenant.created': words(
-    'tenant created',
-    'tenants created',
+    'clinic created',
+    'clinics created',
     (e) => `The clinic was created${by(e)}.`,
   ),
   'tenant.updated': words(
-    'change of the clinic',
-    'changes of the clinic',
-    (e) => `The name or the settings of the clinic were changed${by(e)}.`,
+    'clinic change',
+    'clinic changes',
+    (e) => `The name or settings of the clinic were changed${by(e)}.`,
   ),
   'tenant.activated': words(
-    'activation of the clinic',
-    'activations of the clinic',
+    'clinic activation',
+    'clinic activations',
     (e) => `The clinic was activated again${by(e)}.`,
   ),
   'tenant.deactivated': words(
-    'deactivation of the clinic',
-    'deactivations of the clinic',
-    (e) => `The clinic was deactivated${by(e)}; everybody was signed out.`,
+    'clinic deactivation',
+    'clinic deactivations',
+    (e) => `The clinic was deactivated${by(e)} and everyone was signed out.`,
   ),
   'tenant.deleted': words(
-    'deletion of the clinic',
-    'deletions of the clinic',
+    'clinic deletion',
+    'clinic deletions',
     (e) => `The clinic was deleted${by(e)}.`,
   ),
   'tenant.restored': words(
-    'restoration of the clinic',
-    'restorations of the clinic',
-    (e) => `The clinic was put back${by(e)}.`,
+    'clinic restoration',
+    'clinic restorations',
+    (e) => `The clinic was restored${by(e)}.`,
   ),
   'department.created': words(
     'department created',
@@ -153,7 +153,7 @@ export const LINES: Record<ToldAction, Words> = {
   'user.unblocked': words(
     'user unblocked',
     'users unblocked',
-    (e) => `${Account(e)} was unblocked${by(e)} and may sign in again.`,
+    (e) => `${Account(e)} was unblocked${by(e)} and can sign in again.`,
   ),
   'user.role_changed': words(
     'role changed',
@@ -163,7 +163,7 @@ export const LINES: Record<ToldAction, Words> = {
   'user.password_changed': words(
     'password changed',
     'passwords changed',
-    (e) => `The password of ${account(e)} was changed${by(e)}; its sessions were ended.`,
+    (e) => `The password of ${account(e)} was changed${by(e)} and its sessions were ended.`,
   ),
   'user.sessions_ended': words(
     'sign-out by an administrator',
@@ -188,7 +188,7 @@ export const LINES: Record<ToldAction, Words> = {
   'auth.verification_sent': words(
     'confirmation link sent',
     'confirmation links sent',
-    (e) => `A link to confirm the address of ${account(e)} was sent.`,
+    (e) => `A link to confirm the e-mail address of ${account(e)} was sent.`,
   ),
   'auth.reset_requested': words(
     'password link sent',
@@ -196,9 +196,9 @@ export const LINES: Record<ToldAction, Words> = {
     (e) => `A link to choose a new password for ${account(e)} was sent.`,
   ),
   'auth.totp_offered': words(
-    'second factor offered',
-    'second factors offered',
-    (e) => `A secret for a second factor of ${account(e)} was shown.`,
+    'second factor setup started',
+    'second factor setups started',
+    (e) => `The setup of a second factor for ${account(e)} was started.`,
   ),
   'auth.totp_enabled': words(
     'second factor set up',
@@ -206,15 +206,15 @@ export const LINES: Record<ToldAction, Words> = {
     (e) => `A second factor was set up for ${account(e)}.`,
   ),
   'auth.totp_disabled': words(
-    'second factor taken away',
-    'second factors taken away',
-    (e) => `The second factor of ${account(e)} was taken away${by(e)}.`,
+    'second factor removed',
+    'second factors removed',
+    (e) => `The second factor of ${account(e)} was removed${by(e)}.`,
   ),
-  'auth.login': words('sign-in', 'sign-ins', (e) => `A sign-in to ${account(e)}.`),
+  'auth.login': words('sign-in', 'sign-ins', (e) => `Someone signed in to ${account(e)}.`),
   'auth.login_failed': words(
-    'refused sign-in',
-    'refused sign-ins',
-    (e) => `A sign-in to ${account(e)} was refused.`,
+    'rejected sign-in',
+    'rejected sign-ins',
+    (e) => `A sign-in to ${account(e)} was rejected.`,
   ),
   'auth.token_refreshed': words(
     'session renewed',
@@ -222,35 +222,35 @@ export const LINES: Record<ToldAction, Words> = {
     (e) => `A session of ${account(e)} was renewed.`,
   ),
   'auth.refresh_reused': words(
-    'spent token shown again',
-    'spent tokens shown again',
-    (e) => `A spent token of ${account(e)} was shown again; its session was ended.`,
+    'used token sent again',
+    'used tokens sent again',
+    (e) => `A used refresh token of ${account(e)} was sent again, so its session was ended.`,
   ),
-  'auth.logout': words('sign-out', 'sign-outs', (e) => `A sign-out from ${account(e)}.`),
+  'auth.logout': words('sign-out', 'sign-outs', (e) => `Someone signed out of ${account(e)}.`),
   'auth.session_revoked': words(
     'session ended by its owner',
     'sessions ended by their owners',
-    (e) => `A session of ${account(e)} was ended from another one.`,
+    (e) => `A session of ${account(e)} was ended from another session.`,
   ),
   'auth.session_ended': words(
     'oldest session ended',
     'oldest sessions ended',
-    (e) => `The oldest session of ${account(e)} was ended by a new sign-in.`,
+    (e) => `The oldest session of ${account(e)} was ended because of a new sign-in.`,
   ),
   'payment.updated': words(
-    'payment under way',
-    'payments under way',
-    (e, amount) => `${Payment(e, amount)} is under way.`,
+    'payment in progress',
+    'payments in progress',
+    (e, amount) => `${Payment(e, amount)} is in progress.`,
   ),
   'payment.succeeded': words(
-    'payment made',
-    'payments made',
-    (e, amount) => `${Payment(e, amount)} was made.`,
+    'payment completed',
+    'payments completed',
+    (e, amount) => `${Payment(e, amount)} was completed.`,
   ),
   'payment.failed': words(
     'payment failed',
     'payments failed',
-    (e, amount) => `${Payment(e, amount)} failed; another try may follow.`,
+    (e, amount) => `${Payment(e, amount)} failed. Another attempt may follow.`,
   ),
   'payment.canceled': words(
     'payment canceled',
@@ -276,88 +276,89 @@ export const LINES: Record<ToldAction, Words> = {
   'patient.restored': words(
     'patient restored',
     'patients restored',
-    (e) => `${Patient(e)} was put back${by(e)}.`,
+    (e) => `${Patient(e)} was restored${by(e)}.`,
   ),
   'patient.break_glass': words(
-    'record opened by break-glass',
-    'records opened by break-glass',
-    (e) => `The record of patient ${numberOf(e.resourceId)} was opened by break-glass${by(e)}.`,
+    'break-glass access',
+    'break-glass accesses',
+    (e) =>
+      `The record of patient ${numberOf(e.resourceId)} was opened with break-glass (emergency access)${by(e)}.`,
   ),
-  'backup.created': words('backup', 'backups', (e) => `A backup was made${by(e)}.`),
+  'backup.created': words('backup', 'backups', (e) => `A backup was created${by(e)}.`),
   'backup.failed': words(
     'failed backup',
     'failed backups',
-    () => 'A backup failed; the list of backups says why.',
+    () => 'A backup failed. The list of backups shows the cause.',
   ),
   'backup.verified': words(
-    'check of a backup',
-    'checks of backups',
-    () => 'A backup was read again to its end, and is whole.',
+    'backup verification',
+    'backup verifications',
+    () => 'A backup was verified.',
   ),
   'backup.rewritten': words(
-    'backup written anew',
-    'backups written anew',
-    () => 'A backup was written anew, without clinics that are gone for good.',
+    'backup rewritten',
+    'backups rewritten',
+    () => 'A backup was rewritten without clinics that were permanently deleted.',
   ),
   'backup.restored': words(
-    'restore of a backup',
-    'restores of a backup',
-    (e) => `The clinic was put back to a backup${by(e)}; everybody was signed out.`,
+    'backup restore',
+    'backup restores',
+    (e) => `The clinic was restored from a backup${by(e)} and everyone was signed out.`,
   ),
   'backup.downloaded': words(
-    'download of a backup',
-    'downloads of a backup',
+    'backup download',
+    'backup downloads',
     (e) => `A backup was downloaded${by(e)}.`,
   ),
   'self_healing.proposed': words(
     'fault found',
     'faults found',
-    () => 'A fault of the service was found; its operator has been told.',
+    () => 'A fault in the service was found and reported to its operator.',
   ),
   'self_healing.applied': words(
     'fault repaired',
     'faults repaired',
-    (e) => `A fault of the service was repaired${by(e)}.`,
+    (e) => `A fault in the service was repaired${by(e)}.`,
   ),
   'self_healing.failed': words(
     'repair failed',
     'repairs failed',
-    (e) => `The repair of a fault of the service failed${by(e)}.`,
+    (e) => `A repair of the service${by(e)} failed.`,
   ),
   'self_healing.deleted': words(
-    'fix taken out',
-    'fixes taken out',
-    (e) => `A fix was taken out of the catalogue${by(e)}.`,
+    'repair removed',
+    'repairs removed',
+    (e) => `A repair was removed from the catalogue${by(e)}.`,
   ),
   'self_healing.seeded': words(
-    'seeding of fixes',
-    'seedings of fixes',
-    (e) => `The built-in fixes were put into the catalogue${by(e)}.`,
+    'repair catalogue reset',
+    'repair catalogue resets',
+    (e) => `The built-in repairs were added to the catalogue${by(e)}.`,
   ),
   'encryption.rotation_started': words(
-    'rotation of keys begun',
-    'rotations of keys begun',
-    (e) => `A rotation of the encryption keys was begun${by(e)}.`,
+    'key rotation started',
+    'key rotations started',
+    (e) => `A rotation of the encryption keys was started${by(e)}.`,
   ),
   'encryption.rotation_completed': words(
-    'rotation of keys completed',
-    'rotations of keys completed',
+    'key rotation completed',
+    'key rotations completed',
     () => 'The rotation of the encryption keys is complete.',
   ),
   'encryption.rotation_failed': words(
-    'rotation of keys that failed',
-    'rotations of keys that failed',
-    () => 'The rotation of the encryption keys failed: some records do not open.',
+    'failed key rotation',
+    'failed key rotations',
+    () => 'The rotation of the encryption keys failed, because some records cannot be decrypted.',
   ),
   'encryption.root_key_rotated': words(
-    'rotation of the root key',
-    'rotations of the root key',
-    () => 'Another root key took the place of the one before.',
+    'root key rotation',
+    'root key rotations',
+    () => 'The root key was replaced.',
   ),
   'encryption.root_key_destroyed': words(
     'destroyed root key',
     'destroyed root keys',
-    () => 'A root key was destroyed: no backup needs it any longer, or it was lost.',
+    () => 'A root key was destroyed, because no backup needs it any longer or because it was lost.',
   ),
   'backup.deleted': words(
     'deleted backup',
@@ -369,20 +370,20 @@ export const LINES: Record<ToldAction, Words> = {
 const wordsOf = (action: string): Words | undefined =>
   Object.hasOwn(LINES, action) ? LINES[action as ToldAction] : undefined
 
-/** Returns what happened and when, on one line: `21 Nov 08:30 UTC: …`. */
+/** Returns the time and description of an event on one line: `21 Nov 08:30 UTC: …`. */
 export function lineOf(event: Told, showAmount: ShowAmount): string {
   const known = wordsOf(event.action)
   const { resourceType, resourceId } = event
-  // An action that only a newer release knows: it has written the entry beside this one.
+  // An unknown action comes from a newer release that runs in parallel.
   const say =
     known?.say(event, showAmount) ??
     `${spoken(event.action)} (${spoken(resourceType)} ${numberOf(resourceId)}).`
   return `${timeOf(event.at)}: ${say}`
 }
 
-/** Returns how many there were of an action: `4,980 users created`. */
+/** Returns the number and name of events with this action, such as `4,980 users created`. */
 export function countOf(action: string, count: number): string {
   const known = wordsOf(action)
-  const name = known ? (count === 1 ? known.one : known.many) : `of ${spoken(action)}`
+  const name = known ? (count === 1 ? known.one : known.many) : `× ${spoken(action)}`
   return `${showCount(count)} ${name}`
 }

@@ -1,4 +1,4 @@
-/** Which names are shown in a chat, and how. */
+/** Tests which names of people are shown in a chat, and how. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
@@ -16,7 +16,7 @@ describe('a name', () => {
     'J. R. Ewing',
     'Dr. Anna',
     'Nora…Nurse',
-  ])('is shown as it is: %s', (name) => {
+  ])('is shown unchanged: %s', (name) => {
     expect(shownName(name)).toBe(name)
   })
 
@@ -41,17 +41,17 @@ describe('a name', () => {
     ['a card number', '4111 1111'],
     ['nothing', ' \u200b '],
     ['a novel', 'a'.repeat(65)],
-  ])('is left out where it would become %s', (_what, name) => {
+  ])('is left out if it would become %s', (_what, name) => {
     expect(shownName(name)).toBeUndefined()
   })
 
-  test('loses what cannot be seen, and what turns the text around', () => {
+  test('is shown without characters that are invisible or change the text direction', () => {
     expect(shownName('Nora\u202eesruN\u202c')).toBe('NoraesruN')
     expect(shownName('No\u200bra\u0007\nNurse')).toBe('Nora Nurse')
     expect(shownName('Nora\t  Nurse')).toBe('Nora Nurse')
   })
 
-  test('never holds a control, a direction or a line break, whatever it was', () => {
+  test('never contains control characters, direction marks or line breaks', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (name) => {
         expect(plain(name)).not.toMatch(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/u)

@@ -1,23 +1,24 @@
-/** Names of people as they may stand in a chat: what a client would turn into something else does not. */
+/** Prepares names of people for chats, and rejects names that a client would turn into links or commands. */
 
 const LONGEST = 64
-/** What shows nothing, or turns the direction of what follows. */
+/** Characters that are invisible, or change the direction of the following text. */
 const UNSEEN =
   /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
-/** Joins letters or keeps them apart, as Persian and Indic scripts need it. */
+/** Invisible characters that join or separate letters. Persian and Indic scripts need them. */
 const JOINERS = /[\u200c\u200d]/g
 /**
- * Mentions (@), hashtags (#), cashtags ($), commands and paths (/), schemes (:), marks of markup, a dot
- * between anything and a letter or digit, which makes a domain, of symbols too, and digits that make a telephone or card number.
+ * Text that chat clients interpret: mentions (@), hashtags (#), cashtags ($), commands and paths (/), schemes (:), and
+ * markup. Also a dot between any character and a letter or digit, which makes a domain, and digits that make a
+ * telephone or card number.
  */
 const LIVELY = /[@#$/\\:<>*_`~|[\]=?&%]|[^\s.][.。][\p{L}\p{N}]|(?:\d[\s().-]*){5}/u
 
-/** Returns text on one line, without control characters and without those that turn its direction. */
+/** Returns text on one line, without control characters and without characters that change its direction. */
 export function plain(text: string): string {
   return text.normalize('NFC').replaceAll(/\s+/gu, ' ').replaceAll(UNSEEN, '').trim()
 }
 
-/** Returns the name as it can be shown; undefined where a client would make more of it than a name. */
+/** Returns the name for display, or undefined if a chat client would interpret the name as a link or command. */
 export function shownName(name: string): string | undefined {
   const shown = plain(name)
   const read = shown.replaceAll(JOINERS, '').normalize('NFKC')

@@ -1,8 +1,8 @@
-/** The SQL that throws away what is over. */
+/** SQL that deletes outdated rows of the messenger. */
 import { sql } from 'kysely'
 import { DAY } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Outdated } from '../../../platform/outdated.ts'
+import type { OutdatedRows } from '../../../platform/feature/outdated.ts'
 import { DROPPED_AFTER } from '../sending/pace.ts'
 import '../messenger.table.ts'
 
@@ -11,24 +11,26 @@ const outdated = (
   key: readonly string[],
   time: string,
   keptMs: number,
-): Outdated => ({
+): OutdatedRows => ({
   table,
   key,
   keptMs,
   isBefore: (at) => sql`${sql.ref(time)} < ${at}::timestamptz`,
 })
 
-/** The provider repeats no update that is older than a day. */
+/** How long records of handled updates are stored. The provider never resends an update that is older than a day. */
 const UPDATES_KEPT = 2 * DAY
 
-export const OUTDATED: readonly Outdated[] = [
+export const OUTDATED_CHAT_ROWS: readonly OutdatedRows[] = [
   outdated('messenger_codes', ['chat_hash'], 'expires_at', 0),
   outdated('messenger_replies', ['id'], 'expires_at', 0),
   outdated('messenger_updates', ['bot_id', 'update_id'], 'taken_at', UPDATES_KEPT),
   outdated('messenger_notices', ['id'], 'event_at', DROPPED_AFTER),
 ]
 
-/** Deletes chats that were made before, are linked with nobody, and for which nothing waits. Returns how many. */
+/**
+ * Deletes up to `limit` chats created before `at` that have neither a link nor messages. Returns how many were deleted.
+ */
 export async function deleteChats(tx: TenantTx, at: string, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from messenger_chats where hash in (
@@ -40,7 +42,10 @@ export async function deleteChats(tx: TenantTx, at: string, limit: number): Prom
   return Number(numAffectedRows)
 }
 
-/** Destroys up to `limit` rows of a tenant. Returns whether there may be more. */
+/**
+ * Deletes up to `limit` notices of a tenant, and its links and subscriptions when no notices are left. Returns whether
+ * more notices may be left.
+ */
 export async function purgeRows(tx: TenantTx, tenantId: number, limit: number): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     delete from messenger_notices where id in

@@ -1,5 +1,5 @@
-/** Who has seen a patient's record. */
-import { startOf } from '../../../lib/page.ts'
+/** Routes that list and export who accessed a patient's record. */
+import { pageStartOf } from '../../../lib/page.ts'
 import { clinicAdmins, clinicAuditors } from '../../../platform/access/index.ts'
 import { type AnyOperation, JsonFileOf, operation } from '../../../platform/http/index.ts'
 import { PatientPath } from '../patients.schema.ts'
@@ -15,15 +15,14 @@ export function accessOperations(accesses: Accesses): AnyOperation[] {
       path: '/api/patients/{patient_id}/accesses',
       id: 'listPatientAccesses',
       summary: 'List the accesses to a patient',
-      description:
-        'Returns who has read, listed, found, changed or exported the record, latest first.',
+      description: 'Returns who read, listed, found, changed or exported the record, latest first.',
 
       tag,
       access: clinicAuditors,
       params: PatientPath,
       query: AccessQuery,
       list: true,
-      refine: (given, refuse) => startOf(accessList, given, refuse),
+      refine: (given, refuse) => pageStartOf(accessList, given, refuse),
       success: [200, AccessPage],
       refusals: ['not_found'],
       handle: ({ caller, path, query, refined }) =>

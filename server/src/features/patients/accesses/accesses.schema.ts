@@ -1,4 +1,4 @@
-/** Who has seen or changed a patient's record, on the wire. */
+/** Request and response schemas for the list of accesses to a patient's record. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../../lib/page.ts'
 import { ROLES } from '../../../lib/roles.ts'
@@ -9,7 +9,7 @@ const Grant = Type.Object({
   id: Id,
   purpose: Type.String(),
   reason: Nullable(Type.String(), {
-    description: 'null where it does not open',
+    description: 'Null if it cannot be decrypted.',
   }),
   granted_at: Timestamp,
   expires_at: Timestamp,
@@ -21,20 +21,20 @@ export const Access = Type.Object(
     id: Id,
     action: Type.String({
       examples: ['patient.read'],
-      description: 'of the journal: patient.read, patient.updated and so on',
+      description: 'The action in the audit log, such as `patient.read` or `patient.updated`.',
     }),
     user_id: Nullable(Id),
     user_email: Nullable(Type.String({ examples: ['dora.doctor@north.example'] })),
     user_name: Nullable(Type.String({ examples: ['Dora Doctor'] }), {
-      description: 'as it is now; null once the user is deleted',
+      description: 'The current name. Null once the user is deleted.',
     }),
-    user_role: Nullable(OneOf(ROLES), { description: 'as it is now' }),
+    user_role: Nullable(OneOf(ROLES), { description: 'The current role.' }),
     created_at: Timestamp,
     ip: Nullable(Type.String({ examples: ['203.0.113.7'] })),
     user_agent: Nullable(Type.String({ examples: ['Mozilla/5.0'] })),
     request_id: Nullable(Type.String({ examples: ['0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c'] })),
     fields: Type.Optional(
-      Type.Array(Type.String(), { description: 'of a change, what it was about' }),
+      Type.Array(Type.String(), { description: 'The changed fields, for a change.' }),
     ),
     grant: Type.Optional(Grant),
   },
@@ -53,7 +53,7 @@ export const accessList = defineList(
 export const AccessQuery = Type.Object({ ...accessList.query })
 export type AccessQuery = Static<typeof AccessQuery>
 
-/** What is handed out of a patient. */
+/** The JSON file that an export of a patient's record contains. */
 export const PatientExport = Type.Object(
   { exported_at: Timestamp, patient: Patient, accesses: Type.Array(Access) },
   { $id: 'PatientExport' },

@@ -1,4 +1,4 @@
-/** Who has seen or changed a patient's record, for those who ask; and the record with that, as a file. */
+/** Lists who accessed a patient's record, and exports the record together with its accesses as a file. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Cursor } from '../../../lib/cursor.ts'
 import { type Found, type Page, toPage } from '../../../lib/page.ts'
@@ -7,7 +7,7 @@ import type { ClinicAdmin, Member } from '../../../platform/access/index.ts'
 import { type KeyRing, type TenantKeys, UnreadableError } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
-import { readable } from '../records/shown.ts'
+import { readable } from '../records/visible-fields.ts'
 import type { Sights } from '../sight/sight.ts'
 import { type Access, type AccessQuery, accessList } from './accesses.schema.ts'
 import { type AccessRow, listAccesses } from './accesses.store.ts'
@@ -29,18 +29,20 @@ export interface Accesses {
     query: AccessQuery,
     from: Cursor | undefined,
   ): Promise<Page<Access>>
-  /** The record and its accesses as JSON, which is read from the database as fast as it is taken. */
+  /**
+   * Streams the record and its accesses as JSON. Pauses reading from the database while the client is slow to receive.
+   */
   export(caller: ClinicAdmin, id: number): Promise<AsyncIterable<Uint8Array>>
 }
 
 const PAGE = 100
-/** Behind it are all entries, the latest first. */
+/** A cursor that sorts before every entry, because the list starts with the latest entry. */
 const LATEST: Cursor['key'] = ['9999-12-31T23:59:59.999Z', Number.MAX_SAFE_INTEGER]
 
 export function accessesService(deps: AccessesDeps): Accesses {
   const { db, clock, keyRing, sights, load, noteRead } = deps
 
-  /** A record that the caller sees, whether or not it opens. @throws Problem 404 */
+  /** Finds a record that the caller can see, even if the record cannot be decrypted. @throws Problem 404 */
   async function find(caller: Member, id: number) {
     const found = orNotFound(await load(caller.tenant_id, id), 'patient')
     orNotFound(await sights.of(caller, found), 'patient')
@@ -109,7 +111,7 @@ function reasonOf(keys: TenantKeys, row: number, sealed: Buffer): string | null 
   }
 }
 
-/** One object: what is given, then `accesses`, a page of them at a time. */
+/** Streams one JSON object: the fields of `head`, then the `accesses`, which are read page by page. */
 async function* asJson(
   head: object,
   pages: AsyncIterable<readonly Access[]>,

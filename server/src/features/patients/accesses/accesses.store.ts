@@ -1,6 +1,6 @@
-/** The SQL of who has seen or changed a patient's record: the journal's entries about it, and their grants. */
+/** SQL queries for accesses to a patient's record: journal entries about the patient, with their break-glass grants. */
 import { type Expression, sql } from 'kysely'
-import type { Asked, Found } from '../../../lib/page.ts'
+import type { Found, PageRequest } from '../../../lib/page.ts'
 import type { Role } from '../../../lib/roles.ts'
 import { partOf, readPage, type TenantTx } from '../../../platform/db/index.ts'
 import { ACTIONS, type Action } from '../../../platform/journal/index.ts'
@@ -32,11 +32,11 @@ export interface AccessRow {
   ended_at: string | null
 }
 
-/** Which entries a page tells of is read along the indexes of the patient; these are then looked up. */
+/** Lists one page of journal entries about a patient. First finds the keys of the entries, then loads the entries. */
 export async function listAccesses(
   tx: TenantTx,
   patientId: number,
-  asked: Asked<AccessQuery>,
+  asked: PageRequest<AccessQuery>,
 ): Promise<Found<AccessRow>> {
   const own = ownOf(tx, patientId)
   const inLists = inListsOf(tx, patientId)
@@ -53,7 +53,7 @@ interface EntryKey {
   created_at: string
 }
 
-/** The entries about the patient alone. */
+/** Selects the keys of journal entries about this patient alone, excluding entries about lists of patients. */
 function aboutOf(tx: TenantTx, patientId: number) {
   const id = String(patientId)
   return tx.db
@@ -66,10 +66,11 @@ function aboutOf(tx: TenantTx, patientId: number) {
 }
 
 /**
- * Those of them that can be in a page by time: of each action the index has them in the order of its own last column,
- * which is no column of another index, so that no planner walks through all that the tenant has done.
+ * Selects the keys of entries about this patient for a page sorted by time. Queries each action separately, in the
+ * order of the index's last column. Only this index has that column, so the planner cannot scan all entries of the
+ * tenant instead.
  */
-function byTimeOf(tx: TenantTx, patientId: number, asked: Asked<AccessQuery>) {
+function byTimeOf(tx: TenantTx, patientId: number, asked: PageRequest<AccessQuery>) {
   const ofAction = aboutOf(tx, patientId)
     .where('action', '=', sql<Action>`a.action`)
     .select(sql<string>`case when resource_type = 'patient' then created_at end`.as('seen_at'))
@@ -79,16 +80,16 @@ function byTimeOf(tx: TenantTx, patientId: number, asked: Asked<AccessQuery>) {
     from unnest(${OF_PATIENTS}::text[]) a (action) cross join lateral (${inPage}) own`
 }
 
-/** All of them, in no order. */
+/** Selects the keys of all entries about this patient alone, unsorted. */
 function ownOf(tx: TenantTx, patientId: number) {
   const ofRecord = aboutOf(tx, patientId)
     .where('action', 'in', OF_PATIENTS)
-    // Fenced off: for a few of the latest, the planner would walk through all that the tenant has done.
+    // `offset 0` keeps the planner from scanning all entries of the tenant to find the patient's latest few.
     .offset(sql.lit(0))
   return tx.db.selectFrom(ofRecord.as('own')).select(['own.id', 'own.created_at'])
 }
 
-/** Those of lists in which the patient was. */
+/** Selects the keys of entries about lists that contained the patient. */
 const inListsOf = (tx: TenantTx, patientId: number) =>
   tx.db
     .selectFrom('journal_resources')
@@ -105,11 +106,11 @@ const union = (
     .selectFrom(sql<EntryKey>`(${one} union all ${other})`.as('e'))
     .select(['e.id', 'e.created_at'])
 
-/** An entry about one patient names the grant itself, one of a list names those of its patients. */
+/** Reads the id of the grant from a journal entry. An entry about a list contains one grant per patient. */
 const grantOf = (patientId: number) => sql<number>`coalesce(
   j.changes ->> 'grant_id', j.changes -> 'grants' ->> ${String(patientId)}::text)::bigint`
 
-/** The entries with the grants by which they show the patient, in the order of the keys. */
+/** Loads the entries with these keys, in the given order, with the grants that allowed access to the patient. */
 function lookUp(tx: TenantTx, patientId: number, keys: readonly EntryKey[]): Promise<AccessRow[]> {
   const ids = keys.map(({ id }) => id)
   const times = keys.map(({ created_at }) => created_at)

@@ -1,13 +1,13 @@
-/** Journals who was shown which patients: an answer leaves once its entry is durable. */
+/** Records in the journal which patients a caller was shown. The response waits until the entry is durable. */
 import type { Caller } from '../../../platform/access/index.ts'
 import type { ReadEntry, ReadJournal } from '../../../platform/journal/index.ts'
 import type { GrantsOfPatients } from '../sight/sight.store.ts'
 
-/** What it took to see the patients beside the place of the caller. */
+/** The break-glass grants that allowed a caller to see patients outside their department. */
 interface Under {
-  /** Of a single patient; null where it took none. */
+  /** The grant for a read of one patient; null if the caller needed no grant. */
   grant_id?: number | null
-  /** Of those in a list for whom it took one. */
+  /** The grants for a read of a list: one for each patient whom the caller could not see without a grant. */
   grants?: GrantsOfPatients
 }
 

@@ -1,4 +1,4 @@
-/** The patient cache in the hands of administrators: an admin's calls touch their own tenant's alone. */
+/** Administers the patient cache. An administrator's calls affect only the patients of their own tenant. */
 import { hostname } from 'node:os'
 import { Problem } from '../../../lib/problems.ts'
 import type { Admin, ClinicAdmin } from '../../../platform/access/index.ts'
@@ -19,21 +19,24 @@ export interface CacheDeps {
 
 export interface CacheAdministration {
   stats(caller: Admin): CacheStats
-  /** Drops what has expired, on every node. Returns how many this one held. */
+  /** Drops expired patients from the caches of all nodes. Returns the number dropped on this node. */
   cleanup(caller: Admin): Promise<number>
-  /** Drops a patient, or all without an id, on every node. Returns how many this one held. */
+  /**
+   * Drops one patient, or all patients without `id`, from the caches of all nodes. Returns how many were cached on this
+   * node.
+   */
   invalidate(caller: Admin, id?: number): Promise<number>
   /**
-   * Loads patients into this node's cache, and counts those it holds in the end: not who does not open, nor
-   * who found no room or changed meanwhile. It shows nobody any, and so is no read.
+   * Loads patients into this node's cache and counts those that are cached afterwards. Patients that cannot be
+   * decrypted, do not fit or change during the call do not count. Returns no patient data, so no read is journaled.
    */
   warmUp(caller: ClinicAdmin, ids: readonly number[]): Promise<Warmed>
 }
 
-/** Few, so that what they were opened from is collected young, and does not make the heap grow. */
+/** The number of patients loaded per batch. Small batches let their rows be garbage-collected before the heap grows. */
 const WARMED_AT_ONCE = 20
 
-/** Which node this is, for people. */
+/** The name of this node in responses: host name and process id. */
 export const NODE = `${hostname()}/${process.pid}`
 
 export function cacheAdministration(deps: CacheDeps): CacheAdministration {
@@ -42,7 +45,8 @@ export function cacheAdministration(deps: CacheDeps): CacheAdministration {
   function requireTrusted(): void {
     if (!changes.trusted())
       throw new Problem('busy', {
-        detail: 'Changes of other nodes cannot be heard, so nothing is held; try again shortly',
+        detail:
+          'This node receives no change notifications, so its cache is disabled. Try again shortly.',
         retryAfter: 1,
       })
   }

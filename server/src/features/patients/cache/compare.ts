@@ -1,24 +1,24 @@
 /**
- * Compares what this node holds of patients with their rows, opened, some at a time, and writes down what
- * differs: no other node sees its memory. A change that is on its way here is no fault, so what differs
- * counts once it is still held at the next look, by when every change before has been heard.
+ * Compares this node's cached patients with their database rows, a slice per run. Stores the differences in the
+ * database, because other nodes cannot read this cache. A change notification may still be in transit, so a difference
+ * counts only if the next run finds it again.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { SECOND } from '../../../lib/clock.ts'
 import type { Held } from '../../../lib/fair-lru.ts'
 import type { Changes, Scopes } from '../../../platform/db/index.ts'
-import type { Upkeep } from '../../../platform/upkeep.ts'
+import type { Upkeep } from '../../../platform/lifecycle/upkeep.ts'
 import type { LoadAnybody, Loaded } from '../records/load.ts'
 import { isReadable } from '../records/record.ts'
+import { type HeldPatient, heldOf } from './cached-patient.ts'
 import { type CacheFault, noteFaults } from './faults.store.ts'
-import { type HeldPatient, heldOf } from './held.ts'
 import { type CachedPatient, isHeld, type PatientCache } from './patient-cache.ts'
 
-/** Some 100 ms of opening records, a few at a time, so that others have their turn between. */
+/** The number of patients compared per run. They take about 100 ms to decrypt, in batches that let other work run. */
 const SLICE = 1_000
-/** Of one query: all of them together could take much memory. */
+/** The maximum number of patients per query, to limit memory. */
 const TOGETHER = 100
-/** Longer than any change takes to be heard while changes are trusted. */
+/** The time between two runs. Longer than a change notification takes to arrive while the node trusts notifications. */
 const EVERY_MS = 30 * SECOND
 
 export interface CompareDeps {
@@ -26,7 +26,7 @@ export interface CompareDeps {
   changes: Pick<Changes, 'trusted'>
   cache: PatientCache
   load: LoadAnybody
-  /** Which node this is. */
+  /** The name of this node. */
   node: string
 }
 
@@ -36,7 +36,9 @@ type Differing = Entry & { fault: CacheFault }
 export function comparesCache({ db, changes, cache, load, node }: CompareDeps): Upkeep {
   let walk = cache.all()
   let suspects: readonly Entry[] = []
-  /** Whether there may be something of this node's to take back, as after a crash. */
+  /**
+   * True if this node may have recorded faults that must be deleted. Starts as true, because the node may have crashed.
+   */
   let hasNoted = true
 
   const isHeldStill = ({ tenantId, key, value }: Entry) => cache.peek(tenantId, key) === value
@@ -54,7 +56,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
     return slice
   }
 
-  /** Those that differ from their rows, and were not let go of while these were read. */
+  /** Returns the cached patients that differ from their rows and were still cached after the rows were read. */
   async function differing(entries: readonly Entry[]): Promise<Differing[]> {
     const found: Differing[] = []
     for (let from = 0; from < entries.length; from += TOGETHER) {
@@ -70,11 +72,11 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
   }
 
   return {
-    what: 'comparing cached patients with the database',
+    what: 'comparison of cached patients with the database',
     everyMs: EVERY_MS,
     isNeededToServe: false,
     async run() {
-      // What may have been missed is believed by nobody, and dropped once changes are heard again.
+      // A node that may miss change notifications does not use its cached patients, and later drops them.
       if (!changes.trusted()) return
       const faulty = await differing(suspects.filter(isHeldStill))
       const known = new Set(faulty.map(({ key }) => key))
@@ -89,7 +91,9 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
   }
 }
 
-/** How what is held differs from the patient's row; undefined where it does not. */
+/**
+ * Returns how a cached patient differs from its row; undefined if they are equal or the record could not be decrypted.
+ */
 function faultOf(
   { tenantId, key, value }: Entry,
   record: Loaded | undefined,
@@ -106,10 +110,10 @@ function faultOf(
   }
 }
 
-/** The names of the fields; never what is in them. */
+/** Returns the names of the fields that differ. Never contains their values. */
 function differencesOf(held: HeldPatient, record: Loaded | undefined): string[] {
   if (!record) return ['deleted']
-  if (!isReadable(record)) return record.unreadable.map((field) => `${field} does not open`)
+  if (!isReadable(record)) return record.unreadable.map((field) => `${field} cannot be decrypted`)
   const fresh = heldOf(record)
   if (held.open === fresh.open && held.clinical === fresh.clinical) return []
   const [before, now] = [fieldsOf(held), fieldsOf(fresh)]

@@ -1,4 +1,4 @@
-/** The SQL of what nodes hold otherwise than the database has it. */
+/** SQL queries for cache faults: cached patients that differ from their database rows. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import '../patients.table.ts'
@@ -6,14 +6,14 @@ import '../patients.table.ts'
 export interface CacheFault {
   tenant_id: number
   patient_id: number
-  /** What differs, by name. */
+  /** The names of the fields that differ. Never contains their values. */
   differs: string[]
   held_version: number
-  /** Null where there is no such patient. */
+  /** The version of the patient in the database; null if the patient does not exist. */
   version: number | null
 }
 
-/** Writes down what the node holds wrongly, in place of what it has said before. */
+/** Replaces the faults that this node has recorded. */
 export async function noteFaults(
   tx: TenantTx,
   node: string,
@@ -39,7 +39,7 @@ export interface FoundFault extends CacheFault {
   since: string
 }
 
-/** What nodes that live have said of patients, up to `limit`. */
+/** Lists up to `limit` faults that nodes recorded in the last two minutes. */
 export async function listFaults(tx: TenantTx, limit: number): Promise<FoundFault[]> {
   const { rows } = await sql<FoundFault>`
     select tenant_id, patient_id, count(*) as nodes, min(since) as since,
@@ -52,7 +52,7 @@ export async function listFaults(tx: TenantTx, limit: number): Promise<FoundFaul
   return rows
 }
 
-/** How many patients are held by the nodes that have said anything. */
+/** Counts the cached patients of all nodes that recorded a fault in the last two minutes. */
 export async function countHeld(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ held: number }>`
     select coalesce(sum(entries), 0)::bigint as held from (
@@ -61,7 +61,7 @@ export async function countHeld(tx: TenantTx): Promise<number> {
   return rows[0]?.held ?? 0
 }
 
-/** Forgets what was said of a patient. Returns whether there was anything. */
+/** Deletes the recorded faults of a patient. Returns whether there were any faults. */
 export async function forgetFaults(tx: TenantTx, id: number): Promise<boolean> {
   const { numDeletedRows } = await tx.db
     .deleteFrom('patient_cache_faults')

@@ -1,12 +1,12 @@
-/** What is held of patients, by what it goes, what it is answered as, and what it weighs. */
+/** Tests when the patient cache stores and drops patients, what it returns, and how it estimates memory. */
 import { describe, expect, test } from 'vitest'
 import { hearing } from '../../../../test/support/hearing.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Topic } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
 import type { PatientRecord, UnreadableRecord } from '../records/record.ts'
-import { shownTo } from '../records/shown.ts'
-import { bytesOf, heldOf, textFor } from './held.ts'
+import { shownTo } from '../records/visible-fields.ts'
+import { heldOf, sizeOfPatient, textFor } from './cached-patient.ts'
 import { openPatientCache } from './patient-cache.ts'
 
 const RECORD: PatientRecord = {
@@ -23,7 +23,7 @@ const RECORD: PatientRecord = {
   notes: 'Likes tea.',
 }
 
-/** A cache with the record, read once. */
+/** Returns a cache that sixteen concurrent callers have asked for the record. */
 async function holding(record: PatientRecord | UnreadableRecord | null = RECORD) {
   const heard = hearing()
   const loads: Parameters<LoadPatient>[] = []
@@ -37,15 +37,15 @@ async function holding(record: PatientRecord | UnreadableRecord | null = RECORD)
   return { cache, heard, loads }
 }
 
-test('sixteen readers of one patient are one read, and then it is held', async () => {
+test('loads a patient once for sixteen concurrent readers and caches it', async () => {
   const { cache, loads } = await holding()
   expect(cache.get(3, 7)).toEqual(heldOf(RECORD))
   expect(loads).toEqual([[3, 7]])
 })
 
-describe('a patient is dropped', () => {
+describe('a cached patient', () => {
   test.each(['patient:7', 'tenant:3', 'patients:3', 'patients', 'keys', 'department:11', 'user:5'])(
-    'by %s',
+    'is dropped after a notification of %s',
     async (topic) => {
       const { cache, heard } = await holding()
       heard.changes.invalidate([topic as Topic])
@@ -61,14 +61,14 @@ describe('a patient is dropped', () => {
     'user:11',
     'journal',
     'expired_patients',
-  ])('not by %s', async (topic) => {
+  ])('stays cached after a notification of %s', async (topic) => {
     const { cache, heard } = await holding()
     heard.changes.invalidate([topic as Topic])
     expect(cache.has(3, 7)).toBe(true)
   })
 })
 
-test('while nothing is heard of changes, every read is a miss', async () => {
+test('loads the patient on every read while notifications may be missed', async () => {
   const { cache, heard, loads } = await holding()
   heard.trusted = false
   await Promise.all([cache.get(3, 7), cache.get(3, 7)])
@@ -77,17 +77,17 @@ test('while nothing is heard of changes, every read is a miss', async () => {
 })
 
 test.each<[string, UnreadableRecord | null]>([
-  ['there is not', null],
-  ['does not open', { ...RECORD, unreadable: ['notes'] }],
-])('a patient who %s is never held', async (_, record) => {
+  ['does not exist', null],
+  ['cannot be decrypted', { ...RECORD, unreadable: ['notes'] }],
+])('never caches a patient who %s', async (_, record) => {
   const { cache, loads } = await holding(record)
   expect((await cache.get(3, 7)) ?? null).toEqual(record)
   expect([loads.length, cache.stats(3).entries]).toEqual([2, 0])
 })
 
-describe('what is held is answered', () => {
+describe('the text of a cached patient', () => {
   test.each(['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)(
-    'to the role %s as the record itself is',
+    'contains the same fields for the role %s as the record',
     (role) => {
       const caller = { role } as Caller
       const { text } = textFor(caller, heldOf(RECORD))
@@ -97,8 +97,8 @@ describe('what is held is answered', () => {
   )
 })
 
-test('what is held weighs its text, of two bytes a letter where Latin-1 cannot write it', () => {
-  const weightOf = (notes: string) => bytesOf(heldOf({ ...RECORD, notes }))
+test('estimates one byte per character of Latin-1 text, and two of other text', () => {
+  const weightOf = (notes: string) => sizeOfPatient(heldOf({ ...RECORD, notes }))
   const [none, latin, greek] = ['', 'é'.repeat(1_000), 'ω'.repeat(1_000)].map(weightOf) as [
     number,
     number,

@@ -1,4 +1,7 @@
-/** Patients' records in memory, opened (decision 0023). Who sees one is asked again of each answer. */
+/**
+ * The in-memory cache of decrypted patients (decision 0023). Each request checks again whether the caller can see the
+ * patient.
+ */
 import { type Clock, SECOND } from '../../../lib/clock.ts'
 import {
   type Changes,
@@ -9,15 +12,15 @@ import {
 } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
 import { isReadable, type UnreadableRecord } from '../records/record.ts'
-import { bytesOf, type HeldPatient, heldOf } from './held.ts'
+import { type HeldPatient, heldOf, sizeOfPatient } from './cached-patient.ts'
 
-/** A patient whose record does not open is answered as such, and never held. */
+/** A patient returned by the cache. A record that cannot be decrypted is returned, but never cached. */
 export type CachedPatient = HeldPatient | UnreadableRecord
 
 export type PatientCache = CoherentCache<number, CachedPatient>
 
 export interface CacheBounds {
-  /** 0 for no cache. */
+  /** The maximum number of cached patients; 0 disables the cache. */
   maxEntries: number
   maxBytes: number
   ttlSeconds: number
@@ -45,11 +48,11 @@ export function openPatientCache(
       return record && cachedOf(record)
     },
     isKept: isHeld,
-    bytesOf: (patient) => (isHeld(patient) ? bytesOf(patient) : 0),
+    bytesOf: (patient) => (isHeld(patient) ? sizeOfPatient(patient) : 0),
     keyOf: ({ kind, number }) => (kind === 'patient' ? number : undefined),
-    // What opened under a key that is gone is gone with it, of whichever tenant.
+    // Drops all cached patients after a change of keys, because a deleted key must not leave decrypted data in memory.
     tenantKinds: ['tenant', 'patients', 'keys'],
-    // Their deletion takes them from their patients without another word.
+    // When a department or user is deleted, its patients change without a notification for each patient.
     labelKinds: ['department', 'user'],
     labelsOf({ department_id, attending_doctor_id }) {
       const labels: Topic[] = []

@@ -1,12 +1,12 @@
-/** The fields of a patient, and which of them stand sealed in the row. */
+/** The fields of a patient and the lists of encrypted and of clinical fields. */
 
 export interface Identifier {
-  /** Who gives such identifiers out, such as an insurer. */
+  /** The organization that issued the identifier, such as an insurer. */
   system: string
   value: string
 }
 
-/** Who a patient is; null where nobody knows. */
+/** The personal and clinical data of a patient. A null field is unknown. */
 export interface PatientFields {
   full_name: string
   birth_date: string | null
@@ -25,7 +25,7 @@ export type Sex = (typeof SEXES)[number]
 export type SealedField = keyof PatientFields
 export type SealedColumn = `sealed_${SealedField}`
 
-/** Each of them sealed for itself. */
+/** The encrypted fields. Each field is encrypted separately. */
 export const SEALED_FIELDS = [
   'full_name',
   'birth_date',
@@ -42,10 +42,10 @@ export const columnOf = <F extends SealedField>(field: F) => `sealed_${field}` a
 
 export const SEALED_COLUMNS: readonly SealedColumn[] = SEALED_FIELDS.map(columnOf)
 
-/** What only those may see and write who treat patients, or administer. */
+/** The fields that only clinicians and administrators may see and change. */
 export const CLINICAL_FIELDS = ['allergies', 'notes'] as const satisfies readonly SealedField[]
 
-/** What of a patient is in clear. */
+/** The unencrypted columns of a patient's row. */
 export interface PatientPlace {
   id: number
   tenant_id: number
@@ -57,14 +57,14 @@ export interface PatientPlace {
   deleted_at: string | null
 }
 
-/** What is always sealed: a name and lists, so that nobody can take them away unnoticed. */
+/** Fields that are encrypted even when empty, so that nobody can delete a value without detection. */
 export type MandatoryField = 'full_name' | 'identifiers' | 'allergies'
 
 export type SealedColumns = { [F in MandatoryField as `sealed_${F}`]: Buffer } & {
   [F in Exclude<SealedField, MandatoryField> as `sealed_${F}`]: Buffer | null
 }
 
-/** A patient as the table holds it. */
+/** A row of the `patients` table. */
 export interface PatientRow extends PatientPlace, SealedColumns {
   data_key_id: number
 }

@@ -1,6 +1,6 @@
 /**
- * Throttles guesses at identifiers. `identifier_taken` reveals whether somebody is a patient of the tenant, also to
- * users who may not see that patient (decisions §8).
+ * Throttles guesses at identifiers. The error `identifier_taken` reveals that a person is a patient of the tenant, even
+ * to users who may not see that patient (decisions §8).
  */
 import { HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -9,7 +9,9 @@ import { problemOf } from '../../../platform/db/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { Identifier } from './fields.ts'
 
-/** As many as break-glass allows. */
+/**
+ * Allows 10 `identifier_taken` errors per user before the first wait, the same number as break-glass grants per hour.
+ */
 const TAKEN_BY_USER: ThrottleRule = {
   name: 'patient identifier taken',
   free: 10,
@@ -17,12 +19,12 @@ const TAKEN_BY_USER: ThrottleRule = {
   longest: HOUR / SECOND,
 }
 
-/** The unique index that refuses a second patient with the same identifier. */
+/** The unique index that prevents two patients with the same identifier. */
 export const IDENTIFIER_CONFLICT = { patient_tokens__identifier: 'identifier_taken' } as const
 
 /**
- * Runs work that stores a patient's fields, and counts refused identifiers by user.
- * @throws Problem 409 `identifier_taken`, 429 after too many of them
+ * Runs `work`, which stores a patient's fields. Counts each `identifier_taken` error against the user.
+ * @throws Problem 409 `identifier_taken` for an identifier of another patient, 429 after too many such errors
  */
 export type GuessedIdentifiers = <T>(
   caller: Caller,
@@ -33,7 +35,7 @@ export type GuessedIdentifiers = <T>(
 export const guessedIdentifiers =
   (throttle: Throttle): GuessedIdentifiers =>
   async (caller, { identifiers = [] }, work) => {
-    // Without identifiers there is nothing to guess.
+    // A request without identifiers cannot guess any.
     if (identifiers.length === 0) return work()
     const count = { rule: TAKEN_BY_USER, of: String(caller.user_id) }
     return throttle.countRefusals(count, 'identifier_taken', async () => {

@@ -1,4 +1,4 @@
-/** Loads patients' rows and opens them: the one way to a record outside a transaction of its own. */
+/** Loads and decrypts patients for callers that have no transaction of their own. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { gather } from '../../../lib/gather.ts'
@@ -9,20 +9,25 @@ import { listById } from './records.store.ts'
 
 export type Loaded = PatientRecord | UnreadableRecord
 
-/** Undefined where the tenant has no such patient, or has deleted them. Who sees them is asked elsewhere. */
+/**
+ * Loads a patient. Returns undefined if the tenant has no such patient or has deleted it. Does not check access rights.
+ */
 export type LoadPatient = (tenantId: number, id: number) => Promise<Loaded | undefined>
 
-/** Those of the ids who are the tenant's, by one query and with keys got once. */
+/** Loads the requested patients that belong to the tenant. Uses one query for the rows and one for the keys. */
 export type LoadPatients = (tenantId: number, ids: readonly number[]) => Promise<Loaded[]>
 
-/** Those of the ids who are there, of whichever tenant: for work that shows nobody anything. */
+/** Loads the requested patients that exist, in any tenant. Must be used only for work that never shows patient data. */
 export type LoadAnybody = (ids: readonly number[]) => Promise<Loaded[]>
 
-/** Some 2 ms of opening, after which others have their turn. */
+/** The number of records decrypted in one turn of the event loop, which takes about 2 ms. */
 const AT_A_TIME = 20
-/** Of a tenant: one that hangs keeps no others, and what comes beyond them goes together. */
+/**
+ * The number of concurrent queries per tenant, so that one slow query does not block the others. Further requests are
+ * combined into one query.
+ */
 const LOADS_AT_ONCE = 4
-/** Tenants whose patients are asked for together. */
+/** The maximum number of tenants whose requests can be combined. */
 const TENANTS = 1_000
 
 interface Loader {
@@ -34,7 +39,7 @@ interface Loader {
 export function loaderOf(db: Scopes, keyRing: KeyRing): Loader {
   const list = (ids: readonly number[]) => async (tx: TenantTx) => {
     const records: Loaded[] = []
-    // Within the transaction, which is run again where it meets a key that is new to this node.
+    // Decrypts inside the transaction, because the transaction is retried if this node does not have the data key yet.
     for (const row of await listById(tx, ids)) {
       records.push(openRecord(await keyRing.ofTenant(tx, row.tenant_id), row))
       if (records.length % AT_A_TIME === 0) await nextTurn()

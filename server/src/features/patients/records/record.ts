@@ -1,7 +1,7 @@
-/** A patient's record: sealed field by field, and opened. */
+/** Encrypts and decrypts the fields of a patient's record. */
 import {
   type OpenedRow,
-  type Place,
+  type SealedPlace,
   type TenantKeys,
   UnreadableError,
 } from '../../../platform/crypto/index.ts'
@@ -15,10 +15,10 @@ import {
   type SealedField,
 } from './fields.ts'
 
-/** A patient whose fields are all open. */
+/** A patient with all fields decrypted. */
 export type PatientRecord = PatientPlace & PatientFields
 
-/** A patient of whom some fields do not open, which are named. */
+/** A patient whose record cannot be fully decrypted, with the names of the unreadable fields. */
 export interface UnreadableRecord extends PatientPlace {
   unreadable: readonly SealedField[]
 }
@@ -27,10 +27,13 @@ export const isReadable = <Readable extends object>(
   record: Readable | UnreadableRecord,
 ): record is Readable => !('unreadable' in record)
 
-/** Sealed as JSON; the other fields as they are. */
+/** The fields that are encrypted as JSON. All other fields are encrypted as plain text. */
 const LISTS: readonly SealedField[] = ['identifiers', 'allergies']
 
-/** Opens what is sealed of the row. What was changed, cut or moved does not open. */
+/**
+ * Decrypts the fields of a row. Returns the names of fields that cannot be decrypted because their ciphertext was
+ * altered, truncated or moved to another row.
+ */
 export function openRecord(keys: TenantKeys, row: PatientRow): PatientRecord | UnreadableRecord {
   const fields: Partial<Record<SealedField, unknown>> = {}
   const unreadable: SealedField[] = []
@@ -49,7 +52,7 @@ export function openRecord(keys: TenantKeys, row: PatientRow): PatientRecord | U
     : { ...place, ...(fields as PatientFields) }
 }
 
-/** The fields of a row whose columns others have opened. */
+/** Returns the fields of a patient from the decrypted columns of a row. */
 export function fieldsOf({ values }: OpenedRow): PatientFields {
   const entries = SEALED_FIELDS.map((field) => {
     const opened = values[columnOf(field)]
@@ -58,7 +61,7 @@ export function fieldsOf({ values }: OpenedRow): PatientFields {
   return Object.fromEntries(entries)
 }
 
-/** Seals the given fields of the patient for their columns. */
+/** Encrypts the given fields of a patient. Returns the values of their columns. */
 export function sealFields<F extends Partial<PatientFields>>(
   keys: TenantKeys,
   id: number,
@@ -78,7 +81,7 @@ function contentOf(field: SealedField, opened: Buffer): unknown {
   return LISTS.includes(field) ? JSON.parse(text) : text
 }
 
-const placeOf = (row: number, field: SealedField): Place => ({
+const placeOf = (row: number, field: SealedField): SealedPlace => ({
   table: 'patients',
   column: columnOf(field),
   row,

@@ -2,15 +2,17 @@ import type { Caller } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 
-/** What an entry of a patient says beside who and when: names and numbers, never a value. */
+/** The details of a journal entry about a patient. Contains names of fields and ids, never values. */
 interface Said {
   fields?: readonly string[]
   grant_id?: number | null
   purpose?: string
 }
 
-/** Journals what became of a patient on the transaction of the change, which every cache hears of. */
-export async function appendChange(
+/**
+ * Writes the journal entry of a patient's change in the same transaction, and invalidates the patient in all caches.
+ */
+export async function appendPatientChange(
   tx: TenantTx,
   caller: Caller,
   action: Extract<Action, `patient.${string}`>,

@@ -1,4 +1,4 @@
-/** The rules of patients' records. Each command is one transaction and one journal entry. */
+/** The business rules of patient records. Each command runs in one transaction and writes one journal entry. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { JsonText } from '../../../lib/json-text.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
@@ -7,23 +7,23 @@ import type { KeyRing, TenantKeys } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { differing } from '../../../platform/journal/index.ts'
 import type { NoteRead } from '../accesses/reads.ts'
-import { textFor } from '../cache/held.ts'
+import { textFor } from '../cache/cached-patient.ts'
 import type { PatientCache } from '../cache/patient-cache.ts'
 import type { CreatedPatient, NewPatient, Patient, PatientChange } from '../patients.schema.ts'
 import { findDuplicates } from '../search/search.store.ts'
 import { kindsOf, tokensOf, tokensOfBirth, tokensOfName } from '../search/tokens.ts'
-import { redactedFor } from '../sight/seer.ts'
+import { redactedFor } from '../sight/by-department.ts'
 import { inSight } from '../sight/sight.store.ts'
 import type { Sights } from '../sight/sight.ts'
 import { type PatientFields, type PatientRow, SEALED_FIELDS, type SealedField } from './fields.ts'
 import type { GuessedIdentifiers } from './guessed-identifiers.ts'
-import { type ChosenPlace, checkPlace, requirePlace } from './place.ts'
 import { openRecord, type PatientRecord, sealFields } from './record.ts'
-import { appendChange } from './records.journal.ts'
+import { appendPatientChange } from './records.journal.ts'
 import * as store from './records.store.ts'
-import { readable, shownTo } from './shown.ts'
+import { type ChosenPlace, checkPlace, requirePlace } from './require-place.ts'
+import { readable, shownTo } from './visible-fields.ts'
 
-export interface RecordsDeps {
+export interface PatientRecordsDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
@@ -33,8 +33,8 @@ export interface RecordsDeps {
   guessed: GuessedIdentifiers
 }
 
-export interface Records {
-  /** Refuses a department that the tenant does not have, and who is no active doctor of it. */
+export interface PatientRecords {
+  /** Rejects a department or an attending doctor that the tenant does not have. */
   checkReferences(caller: Member, place: ChosenPlace, refuse: Refuse): Promise<void>
   get(caller: Member, id: number): Promise<JsonText<Patient>>
   create(caller: Member, patient: NewPatient): Promise<CreatedPatient>
@@ -54,10 +54,10 @@ const NOTHING_KNOWN: Omit<PatientFields, 'full_name'> = {
   notes: null,
 }
 
-export function recordsService(deps: RecordsDeps): Records {
+export function patientRecordsService(deps: PatientRecordsDeps): PatientRecords {
   const { db, clock, keyRing, sights, cache, noteRead, guessed } = deps
 
-  /** The ids that the caller sees of patients with the same name and birth date. */
+  /** Returns the ids of patients with the same name and birth date whom the caller can see. */
   async function duplicatesOf(
     tx: TenantTx,
     caller: Caller,
@@ -74,7 +74,7 @@ export function recordsService(deps: RecordsDeps): Records {
 
   return {
     checkReferences: (caller, place, refuse) =>
-      // It writes nothing, but a doctor who is asked for is locked.
+      // Not a read-only transaction, because the check locks the attending doctor.
       db.inTenant(caller.tenant_id, (tx) => checkPlace(tx, caller.tenant_id, place, refuse)),
 
     async get(caller, id) {
@@ -99,7 +99,9 @@ export function recordsService(deps: RecordsDeps): Records {
         store.insertTokens(tx, tenant_id, tokensOf(keys, id, fields))
         const record = readable(openRecord(keys, row))
         const possible_duplicates = await duplicatesOf(tx, caller, keys, record)
-        await appendChange(tx, caller, 'patient.created', record, { fields: Object.keys(patient) })
+        await appendPatientChange(tx, caller, 'patient.created', record, {
+          fields: Object.keys(patient),
+        })
         return { ...shownTo(caller, record), possible_duplicates }
       }
       return guessed(caller, patient, () => db.inTenant(tenant_id, create))
@@ -118,13 +120,13 @@ export function recordsService(deps: RecordsDeps): Records {
         const fields = differing(before, change)
         if (fields.length === 0) return { record: before, sight, isChanged: false }
         const after = await rewrite(tx, keys, row, { before, change, fields })
-        await appendChange(tx, caller, 'patient.updated', after, { fields, ...sight })
+        await appendPatientChange(tx, caller, 'patient.updated', after, { fields, ...sight })
         return { record: after, sight, isChanged: true }
       }
       const { record, sight, isChanged } = await guessed(caller, change, () =>
         db.inTenant(tenant_id, update),
       )
-      // A change that changes nothing has shown the record all the same.
+      // The response to an update without changes still shows the record, so the request is journaled as a read.
       if (!isChanged) await noteRead(caller, 'patient.read', [id], sight)
       return shownTo(caller, record)
     },
@@ -132,15 +134,20 @@ export function recordsService(deps: RecordsDeps): Records {
     delete: (caller, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         orNotFound(await store.lockPatient(tx, id), 'patient')
-        await appendChange(tx, caller, 'patient.deleted', await store.markDeleted(tx, id, true))
+        await appendPatientChange(
+          tx,
+          caller,
+          'patient.deleted',
+          await store.markPatientDeleted(tx, id, true),
+        )
       }),
 
     restore: (caller, id) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         orNotFound(await store.lockPatient(tx, id, 'deleted'), 'patient')
         const keys = await keyRing.ofTenant(tx, caller.tenant_id)
-        const record = readable(openRecord(keys, await store.markDeleted(tx, id, false)))
-        await appendChange(tx, caller, 'patient.restored', record)
+        const record = readable(openRecord(keys, await store.markPatientDeleted(tx, id, false)))
+        await appendPatientChange(tx, caller, 'patient.restored', record)
         return shownTo(caller, record)
       }),
   }
@@ -149,13 +156,13 @@ export function recordsService(deps: RecordsDeps): Records {
 interface Rewriting {
   before: PatientRecord
   change: Omit<PatientChange, 'version'>
-  /** The fields that differ. */
+  /** The names of the fields that the update changes. */
   fields: readonly string[]
 }
 
 /**
- * Writes what differs. A row that is still under another key than the current one is written as a whole,
- * tokens included: who looks for what is left under the old key will not come upon it.
+ * Writes the changed fields of a patient. If the row uses an older data key, encrypts all fields and search tokens with
+ * the current key. The key rotation finds rows by their old key, so it would miss fields that still use that key.
  */
 async function rewrite(
   tx: TenantTx,
@@ -185,11 +192,11 @@ function refuseClinical(caller: Caller, given: Partial<PatientFields>): void {
   const kept = redactedFor(caller).filter((field) => field in given)
   if (kept.length > 0)
     throw new Problem('clinical_fields', {
-      detail: `${kept.join(', ')}: your role neither sees nor writes this`,
+      detail: `${kept.join(', ')}: your role cannot view or edit this field.`,
     })
 }
 
 const outdated = (version: number) =>
   new Problem('conflict', {
-    detail: `version: the record has version ${version} by now; read it again and retry`,
+    detail: `version: the record was changed and now has version ${version}. Read it again and retry.`,
   })

@@ -1,4 +1,4 @@
-/** The SQL of single patients and their tokens. */
+/** SQL queries for single patients and their search tokens. */
 import { sql } from 'kysely'
 import { FOLD_VERSION } from '../../../lib/fold.ts'
 import { byteaArray, ofScope, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
@@ -19,7 +19,7 @@ export const COLUMNS = [
   ...SEALED_COLUMNS,
 ] as const
 
-/** Patients of the scope: those who are there, or those who were deleted. */
+/** Selects the patients of the scope: either the deleted patients, or the patients that are not deleted. */
 export function patientsOf(scope: Scoped, which: 'living' | 'deleted' = 'living') {
   return scope.db
     .selectFrom('patients')
@@ -38,7 +38,7 @@ export function listById(tx: TenantTx, ids: readonly number[]): Promise<PatientR
     .execute()
 }
 
-/** Whether the scope has the patient, living or deleted. */
+/** Returns whether the patient exists in the scope, even if deleted. */
 export async function hasPatient(tx: TenantTx, id: number): Promise<boolean> {
   const found = await tx.db
     .selectFrom('patients')
@@ -49,7 +49,7 @@ export async function hasPatient(tx: TenantTx, id: number): Promise<boolean> {
   return found !== undefined
 }
 
-/** As `findPatient`, and keeps others from changing the patient until the transaction ends. */
+/** Finds a patient like `findPatient`, and locks the row until the transaction ends. */
 export function lockPatient(
   tx: TenantTx,
   id: number,
@@ -62,7 +62,7 @@ export function lockPatient(
     .executeTakeFirst()
 }
 
-/** Ids for patients to be: what is sealed is bound to its row, so it has to have one first. */
+/** Reserves ids for new patients before insertion, because encryption binds each value to the id of its row. */
 export async function nextPatientIds(tx: TenantTx, count: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patients', 'id')) as id
@@ -85,7 +85,7 @@ export async function insertPatient(tx: TenantTx, row: NewPatientRow): Promise<P
     .executeTakeFirstOrThrow()
 }
 
-/** Changes a patient, who is locked. */
+/** Updates a patient whose row is locked, and returns the new row. */
 export function updatePatient(
   tx: TenantTx,
   id: number,
@@ -103,8 +103,8 @@ export function updatePatient(
     .executeTakeFirstOrThrow()
 }
 
-/** Marks a patient as deleted, or as there again, with what they are found by. */
-export async function markDeleted(
+/** Marks a patient and their search tokens as deleted, or as no longer deleted. */
+export async function markPatientDeleted(
   tx: TenantTx,
   id: number,
   isDeleted: boolean,
@@ -130,9 +130,9 @@ export async function markDeleted(
 }
 
 /**
- * Adds what is missing of the tokens of patients. Of one identifier in two living patients the unique
- * index tells. Behind `offset` each patient is found by the key: a plan of when the table was small would read all
- * of it once it has grown.
+ * Inserts the search tokens that are missing. The unique index rejects an identifier that another patient has. `offset
+ * 0` makes PostgreSQL look up each patient by id. Otherwise, a query plan cached while the table was small would scan
+ * the whole table after it has grown.
  */
 export function insertTokens(
   tx: TenantTx,
@@ -153,7 +153,7 @@ export function insertTokens(
   )
 }
 
-/** Takes a patient's tokens of some kinds away, under whichever key. */
+/** Deletes a patient's search tokens of the given kinds, under every data key. */
 export function deleteTokens(tx: TenantTx, id: number, kinds: readonly number[]): void {
   tx.send(
     tx.db

@@ -1,15 +1,15 @@
-/** What no schema can say of a patient's fields. */
+/** Validation rules for a patient's fields that a JSON schema cannot express. */
 import { type Clock, HOUR } from '../../../lib/clock.ts'
 import type { Refuse } from '../../../lib/problems.ts'
-import { normalIdentifier } from '../search/normal.ts'
+import { normalIdentifier } from '../search/normalize.ts'
 import { normalPair } from '../search/tokens.ts'
 import type { PatientFields } from './fields.ts'
 
 const EARLIEST_BIRTH = '1850-01-01'
-/** Where the day begins first (UTC+14). */
+/** The offset of UTC+14, the time zone in which each day begins first. */
 const EARLIEST_ZONE = 14 * HOUR
 
-/** Refuses births that nobody has had, and identifiers that say the same twice or nothing. */
+/** Rejects impossible birth dates, duplicate identifiers and empty identifiers. */
 export function checkFields(
   { birth_date, identifiers = [] }: Partial<PatientFields>,
   clock: Clock,
@@ -20,16 +20,16 @@ export function checkFields(
   for (const [index, identifier] of identifiers.entries()) {
     const at = ['body', 'identifiers', String(index)]
     const pair = normalPair(identifier)
-    if (known.has(pair)) refuse(at, 'the identifier is there twice')
+    if (known.has(pair)) refuse(at, 'duplicate identifier')
     known.add(pair)
     for (const part of ['system', 'value'] as const)
       if (normalIdentifier(identifier[part]) === '')
-        refuse([...at, part], 'more than spaces, dots and dashes is needed')
+        refuse([...at, part], 'must contain at least one letter or digit')
   }
 }
 
 function birthIssue(date: string, clock: Clock): string | undefined {
-  if (date < EARLIEST_BIRTH) return `a birth before ${EARLIEST_BIRTH} is not taken`
+  if (date < EARLIEST_BIRTH) return `the birth date must not be before ${EARLIEST_BIRTH}`
   const latest = new Date(clock.now() + EARLIEST_ZONE).toISOString().slice(0, 10)
-  return date > latest ? 'the birth is in the future' : undefined
+  return date > latest ? 'the birth date must not be in the future' : undefined
 }

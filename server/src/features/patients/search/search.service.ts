@@ -1,4 +1,4 @@
-/** Lists of patients: what a caller sees of them, a page at a time. */
+/** Lists and searches the patients that a caller can see, page by page. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Cursor } from '../../../lib/cursor.ts'
 import { type Page, toPage } from '../../../lib/page.ts'
@@ -11,8 +11,8 @@ import type { NoteRead } from '../accesses/reads.ts'
 import { type ListedPatient, type PatientQuery, patientList } from '../patients.schema.ts'
 import type { PatientRow } from '../records/fields.ts'
 import { isReadable, openRecord } from '../records/record.ts'
-import { faultOf, listedFor } from '../records/shown.ts'
-import { seesAll, seesPlace } from '../sight/seer.ts'
+import { faultOf, listedFor } from '../records/visible-fields.ts'
+import { seesAll, seesPlace } from '../sight/by-department.ts'
 import { type GrantsOfPatients, inSight } from '../sight/sight.store.ts'
 import { listPatients } from './search.store.ts'
 import { tokensOfBirth, tokensOfSearch } from './tokens.ts'
@@ -33,7 +33,9 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
   return {
     async list(caller, query, from) {
       if (query.deleted && caller.role !== 'admin')
-        throw new Problem('role_required', { detail: 'deleted: only an admin lists the deleted' })
+        throw new Problem('role_required', {
+          detail: 'deleted: only admins can list deleted patients.',
+        })
       const asked = { list: patientList, caller, query, from }
       const { grants, ...page } = await db.inTenant(
         caller.tenant_id,
@@ -41,7 +43,8 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
           const keys = await keyRing.ofTenant(tx, caller.tenant_id)
           const { grants, ...sight } = await inSight(tx, caller, isoAt(clock))
           const found = await listPatients(tx, asked, { sight, ...tokensFor(keys, query) })
-          // Within the transaction, which is run again where it meets a key that is new to this node.
+          // Decrypts inside the transaction, because the transaction is retried if this node does not have the data key
+          // yet.
           const items = found.items.map((row) => openRecord(keys, row))
           return { ...found, items, grants: neededFor(caller, found.items, grants) }
         },
@@ -60,7 +63,7 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
   }
 }
 
-/** The grants without which the caller would not have been shown these patients. */
+/** Returns the grants that allowed the caller to see the given patients. */
 function neededFor(
   caller: Member,
   shown: readonly PatientRow[],
@@ -70,12 +73,17 @@ function neededFor(
   return new Map([...grants].filter(([id]) => kept.has(id)))
 }
 
-/** Who is searched for is found by one index whatever is seen; else the department decides which is best. */
+/**
+ * Chooses the planner mode of a list query. A search always uses the same index. For other lists, the best plan depends
+ * on the caller's department.
+ */
 function modeFor(caller: Member, { search, ...query }: PatientQuery): ListMode {
   return search || seesAll(caller) ? listMode(query) : 'filtered list'
 }
 
-/** What has to be found of each that is asked for: of nothing that has letters or digits, nobody is. */
+/**
+ * Returns the search tokens of the query. A text without letters or digits has no tokens, so the search finds nothing.
+ */
 function tokensFor(keys: TenantKeys, { search, birth_date }: PatientQuery) {
   return {
     text: search ? tokensOfSearch(keys, search) : undefined,

@@ -1,16 +1,19 @@
-/** The SQL of finding patients: lists, and by what the blind index knows. */
+/** SQL queries that list patients and search them through the blind index. */
 import { type RawBuilder, sql } from 'kysely'
-import type { Asked, Found } from '../../../lib/page.ts'
+import type { Found, PageRequest } from '../../../lib/page.ts'
 import { readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { PatientQuery } from '../patients.schema.ts'
 import type { PatientRow } from '../records/fields.ts'
 import { COLUMNS, patientsOf } from '../records/records.store.ts'
 import type { Sight } from '../sight/sight.store.ts'
 
-/** What is looked for beside the query itself: what the caller sees, and tokens of which one has to match. */
+/**
+ * The conditions of a patient list besides the query: what the caller can see, and the search tokens, one of which must
+ * match.
+ */
 export interface Sought {
   sight: Omit<Sight, 'grants'>
-  /** Of the text that is searched for. */
+  /** The tokens of the search text; undefined if there is none. */
   text?: readonly Buffer[] | undefined
   birth?: readonly Buffer[] | undefined
 }
@@ -20,7 +23,7 @@ const deleted = (scope: Scoped) => patientsOf(scope, 'deleted').select(COLUMNS)
 
 export function listPatients(
   tx: TenantTx,
-  asked: Asked<PatientQuery>,
+  asked: PageRequest<PatientQuery>,
   { sight: { condition, ...sight }, text, birth }: Sought,
 ): Promise<Found<PatientRow>> {
   const { query } = asked
@@ -35,39 +38,47 @@ export function listPatients(
       return filtered
     },
     ...sight,
-    // What is sealed may change without a note; found by it are few, who are counted soon.
+    // A search matches few patients, so it counts them every time. A cached count could be outdated, because changes of
+    // encrypted fields do not invalidate counts.
     ...(text || birth ? {} : { countedIn: ['patients'] }),
     isAll: true,
     areFew: text !== undefined,
   })
 }
 
-/** By `= any(…)`, which is leakproof, so that the index serves it under row-level security. */
+/**
+ * Selects the ids of patients who have any of the tokens. `= any(…)` is leakproof, so row-level security allows the
+ * index.
+ */
 const idsOf = ({ tenantId }: TenantTx, tokens: readonly Buffer[]) =>
   sql`select patient_id from patient_tokens
     where tenant_id = ${tenantId} and token = any(${tokens}::bytea[])`
 
 /**
- * For what few have: their ids come first, and an index has the patients of these, in the order of a page as well from
- * PostgreSQL 17 on.
+ * Matches patients by tokens that few patients share, such as a name. Finds the ids first, then looks up the patients
+ * by id. From PostgreSQL 17 on, that index also returns them in the order of the page.
  */
 const isAmong = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id = any(array(${idsOf(tx, tokens)}))`
 
-/** For what a whole clinic may have: the planner looks at how many have it. */
+/**
+ * Matches patients by tokens that most patients of a tenant may share. The planner chooses a plan by the number of
+ * matches.
+ */
 const isFoundBy = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id in (${idsOf(tx, tokens)})`
 
 /**
- * Asked of each that was found otherwise: a whole clinic may have one birth date, where somebody has entered it for
- * want of another. Behind `offset` no planner turns it round, however old its statistics.
+ * Checks the tokens of each patient that another condition has found. A birth date entered as a placeholder may match
+ * most patients of a tenant. `offset 0` prevents the planner from starting with the tokens, even if its statistics are
+ * outdated.
  */
 function hasAnyOf(tokens: readonly Buffer[]) {
   return sql<boolean>`exists (select from patient_tokens
     where patient_id = patients.id and token = any(${tokens}::bytea[]) offset 0)`
 }
 
-/** More of one name and birth date than anybody looks at. */
+/** The maximum number of possible duplicates returned, more than a person would review. */
 const MAX_DUPLICATES = 20
 
 export async function findDuplicates(
@@ -81,7 +92,7 @@ export async function findDuplicates(
     .where(sight)
     .where(hasAnyOf(births))
     .where('id', '<>', id)
-    // Each is then found by its id, whatever is known of the tables: somebody waits for every new patient.
+    // `offset 0` makes PostgreSQL look up each patient by id, even if its statistics are outdated.
     .offset(sql.lit(0))
   const { rows } = await sql<{ id: number }>`
     select distinct other.id from (${idsOf(tx, names)}) named cross join lateral (${others}) other
@@ -89,7 +100,7 @@ export async function findDuplicates(
   return rows.map((row) => row.id)
 }
 
-/** The living patient of an identifier, whose tokens these are. */
+/** Finds the patient who has any of these tokens of an identifier, unless the patient is deleted. */
 export async function findByIdentifier(
   tx: TenantTx,
   tokens: readonly Buffer[],

@@ -1,9 +1,9 @@
-/** The blind index: what a patient is found by, as tokens that only the tenant's data key makes. */
+/** The blind index: search tokens of patients, which can be computed only with the tenant's data key. */
 import type { TenantKeys } from '../../../platform/crypto/index.ts'
 import type { Identifier, PatientFields, SealedField } from '../records/fields.ts'
-import { normalIdentifier, normalMail, normalName, normalPhone } from './normal.ts'
+import { normalIdentifier, normalMail, normalName, normalPhone } from './normalize.ts'
 
-/** As the table numbers them; each has tokens of its own. */
+/** The kinds of search tokens, with their numbers in the table. The same text has a different token for each kind. */
 export const KINDS = { name: 1, birth: 2, value: 3, identifier: 4, phone: 5, mail: 6 } as const
 type Kind = keyof typeof KINDS
 
@@ -14,7 +14,7 @@ export interface PatientToken {
   data_key_id: number
 }
 
-/** Which kinds are made of a field. */
+/** The kinds of search tokens that each field produces. */
 const KINDS_OF: Partial<Record<SealedField, readonly Kind[]>> = {
   full_name: ['name'],
   birth_date: ['birth'],
@@ -23,16 +23,19 @@ const KINDS_OF: Partial<Record<SealedField, readonly Kind[]>> = {
   email: ['mail'],
 }
 
-/** The numbers of the kinds that are made of these fields. */
+/** Returns the numbers of the token kinds that these fields produce. */
 export function kindsOf(fields: readonly SealedField[]): number[] {
   return fields.flatMap((field) => KINDS_OF[field] ?? []).map((kind) => KINDS[kind])
 }
 
-/** One text for each pair: no system has a `|` (see `Identifier` on the wire), whatever the value has. */
+/**
+ * Returns a text that is unique for each pair of system and value. A system never contains `|` (see `Identifier` in the
+ * schema), but a value may.
+ */
 export const normalPair = ({ system, value }: Identifier) =>
   `${normalIdentifier(system)}|${normalIdentifier(value)}`
 
-/** The texts that a patient is found by, in their one spelling. */
+/** Returns the normalized texts by which a patient can be found, with their token kinds. */
 function textsOf(fields: Partial<PatientFields>): [Kind, string][] {
   const { full_name = '', birth_date, identifiers = [], phone, email } = fields
   const texts: [Kind, string][] = [
@@ -46,7 +49,10 @@ function textsOf(fields: Partial<PatientFields>): [Kind, string][] {
   return texts.filter(([, text]) => text !== '')
 }
 
-/** The tokens of a patient's fields, each once: under every living key, or under the one that seals. */
+/**
+ * Returns the distinct search tokens of a patient's fields, either for the current data key or for every key that is
+ * not deleted.
+ */
 export function tokensOf(
   keys: TenantKeys,
   patient_id: number,
@@ -67,7 +73,10 @@ const tokensUnder = (
   by: 'living' | 'current' = 'living',
 ) => keys.tokens(`patients.${kind}`, text, by)
 
-/** What `search` may mean: a whole name, an identifier with or without its system, a phone, an address. */
+/**
+ * Returns the tokens for every possible meaning of `search`: a name, an identifier, a phone number or an e-mail
+ * address.
+ */
 export function tokensOfSearch(keys: TenantKeys, search: string): Buffer[] {
   const texts: [Kind, string][] = [
     ['name', normalName(search)],

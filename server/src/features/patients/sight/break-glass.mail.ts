@@ -1,29 +1,29 @@
-/** What a tenant's admins are told when the glass was broken: by whom and when, and of the patient a number. */
+/** The mail that informs a tenant's administrators about break-glass access. It identifies the patient only by id. */
 import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
 
 interface Told {
-  /** The address of the account. */
+  /** The e-mail address of the user who accessed the record. */
   by: string
   patientId: number
   purpose: string
-  /** Whether the account sees the patient without breaking the glass as well. */
+  /** True if the user can see the patient even without break-glass. */
   seesAnyway: boolean
-  /** Milliseconds since the epoch. */
+  /** When the user accessed the record, in milliseconds since the epoch. */
   at: number
 }
 
 export function breakGlassMail({ by, patientId, purpose, seesAnyway, at }: Told): MailContent {
   const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')
   const otherwise = seesAnyway
-    ? 'whom it sees without that as well'
-    : 'whom it does not see otherwise'
+    ? 'although the account has access to this patient anyway'
+    : 'and otherwise has no access to this patient'
   return renderMail({
-    subject: 'A record was opened by break-glass',
+    subject: 'Break-glass access to a patient record',
     greeting: 'Hello,',
     lines: [
-      `on ${when} UTC the account ${by} opened the record of patient ${patientId} by break-glass, ${otherwise}. Purpose: ${purpose}.`,
-      'It may read and change this record for four hours. The accesses of the patient show the reason that was given.',
+      `on ${when} UTC the account ${by} used break-glass (emergency access) to open the record of patient ${patientId}, ${otherwise}. Purpose: ${purpose}.`,
+      'The account can read and change this record for four hours. The access list of the patient shows the reason that was given.',
     ],
-    closing: 'You are told because you administer this clinic.',
+    closing: 'You receive this e-mail because you are an administrator of this clinic.',
   })
 }

@@ -1,4 +1,4 @@
-/** Break-glass: a clinician opens the record of a patient whom they do not see, and says why. */
+/** Break-glass access: a clinician states a reason and opens the record of a patient whom they otherwise cannot see. */
 import { type Clock, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Member } from '../../../platform/access/index.ts'
@@ -10,19 +10,19 @@ import { listAdmins } from '../../users/index.ts'
 import type { BreakGlass, Patient } from '../patients.schema.ts'
 import type { PatientPlace } from '../records/fields.ts'
 import { openRecord } from '../records/record.ts'
-import { appendChange } from '../records/records.journal.ts'
+import { appendPatientChange } from '../records/records.journal.ts'
 import { findPatient } from '../records/records.store.ts'
-import { readable, shownTo } from '../records/shown.ts'
+import { readable, shownTo } from '../records/visible-fields.ts'
 import { findByIdentifier } from '../search/search.store.ts'
 import { tokensOfIdentifier } from '../search/tokens.ts'
 import { breakGlassMail } from './break-glass.mail.ts'
+import { seesPlace } from './by-department.ts'
 import * as store from './grants.store.ts'
-import { seesPlace } from './seer.ts'
 
-/** How long a grant lasts, and how many a user may take. */
+/** How long a break-glass grant is valid. */
 const LASTS = 4 * HOUR
 const MOST = { grants: 10, within: HOUR }
-/** Whoever asks for patients that there are not is trying identifiers. */
+/** Throttles a user who requests unknown patients, because the user may be guessing identifiers. */
 const UNKNOWN_BY_USER: ThrottleRule = {
   name: 'break-glass unknown',
   free: MOST.grants,
@@ -38,10 +38,13 @@ export interface BreakGlassDeps {
   throttle: Throttle
 }
 
-/** Breaks the glass. @throws Problem 404 for a patient who is not there, 429 */
+/**
+ * Grants the caller break-glass access to a patient, and returns the record.
+ * @throws Problem 404 for an unknown patient, 429 after too many calls
+ */
 export type BreaksGlass = (caller: Member, asked: BreakGlass) => Promise<Patient>
 
-/** Returns how the glass is broken: it shows the record, and lets the caller read and change it. */
+/** Creates the break-glass command. The grant lets the caller read and change the record. */
 export function breakingGlass({
   db,
   clock,
@@ -49,14 +52,14 @@ export function breakingGlass({
   mailer,
   throttle,
 }: BreakGlassDeps): BreaksGlass {
-  /** @throws Problem 429 */
+  /** Checks the number of the user's recent grants. @throws Problem 429 if the user has reached the limit */
   async function requireRoom(tx: TenantTx, userId: number): Promise<void> {
     const taken = await store.listGrantedSince(tx, userId, isoAt(clock, -MOST.within))
     const oldest = taken.at(-MOST.grants)
     if (oldest === undefined) return
     const wait = Date.parse(oldest) + MOST.within - clock.now()
     throw new Problem('too_many_requests', {
-      detail: `The glass can be broken ${MOST.grants} times an hour; wait as long as Retry-After says`,
+      detail: `Break-glass limit reached (${MOST.grants} per hour). Try again after the time in Retry-After.`,
       retryAfter: Math.max(Math.ceil(wait / SECOND), 1),
     })
   }
@@ -101,7 +104,10 @@ export function breakingGlass({
         granted_at: isoAt(clock),
         expires_at: isoAt(clock, LASTS),
       })
-      await appendChange(tx, caller, 'patient.break_glass', record, { grant_id: id, purpose })
+      await appendPatientChange(tx, caller, 'patient.break_glass', record, {
+        grant_id: id,
+        purpose,
+      })
       await tellAdmins(tx, caller, row, purpose)
       return shownTo(caller, record)
     })

@@ -1,12 +1,13 @@
-/** The SQL of break-glass grants. */
+/** SQL queries for break-glass grants. */
 import { sql } from 'kysely'
 import type { Caller } from '../../../platform/access/index.ts'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import '../patients.table.ts'
 
 /**
- * Whether the caller still has the role of their session, and keeps it until the transaction ends: a block
- * that comes now ends what is granted here. Of a user's grants one is given at a time.
+ * Returns whether the user is active and still has the role of their session. Locks the user's row until the
+ * transaction ends. If someone blocks the user at the same time, the block waits and then also ends the new grant. The
+ * lock also prevents a user from creating two grants concurrently.
  */
 export async function lockGrantee(
   tx: TenantTx,
@@ -24,7 +25,7 @@ export async function lockGrantee(
   return row !== undefined
 }
 
-/** When the user's latest grants were given since then, ISO 8601, the earliest first. */
+/** Lists the times of the grants that the user received after `since` (ISO 8601), earliest first. */
 export async function listGrantedSince(
   tx: TenantTx,
   userId: number,
@@ -41,7 +42,7 @@ export async function listGrantedSince(
   return rows.map(({ granted_at }) => granted_at)
 }
 
-/** An id for a grant to be: its reason is sealed for its row. */
+/** Reserves the id of a new grant before insertion, because encryption binds the reason to the id of its row. */
 export async function nextGrantId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patient_grants', 'id')) as id`.execute(tx.db)

@@ -1,32 +1,36 @@
-/** Which patients a caller sees, as SQL: the one condition of every list, total and duplicate. */
+/** The SQL condition that limits lists, totals and duplicate searches to the patients that the caller can see. */
 import { type RawBuilder, sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
-import { type Seer, seesAll } from './seer.ts'
+import { type Seer, seesAll } from './by-department.ts'
 import '../patients.table.ts'
 
-/** Ids of grants by those of their patients. */
+/** The id of the grant for each patient, by patient id. */
 export type GrantsOfPatients = ReadonlyMap<number, number>
 
 const NO_GRANTS: GrantsOfPatients = new Map()
 
-/** Which patients a caller sees. */
+/** The set of patients that a caller can see. */
 export interface Sight {
-  /** The condition on rows of `patients`. */
+  /** The SQL condition on rows of `patients`. */
   condition: RawBuilder<boolean>
-  /** The grants that widen it: of each patient the one they are seen by. */
+  /** The grants that let the caller see further patients, one for each of these patients. */
   grants: GrantsOfPatients
-  /** Names it where it is the same from call to call, else null; left out where all are seen. */
+  /**
+   * A name for the condition, so that counts can be cached. Null if the condition differs between calls; undefined if
+   * the caller sees all patients.
+   */
   narrowedTo?: string | null
 }
 
-/** @param now ISO 8601 */
+/** Returns which patients the caller can see. @param now the current time (ISO 8601) */
 export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<Sight> {
   if (seesAll(seer)) return { condition: sql<boolean>`true`, grants: NO_GRANTS }
   const own =
     seer.unit_id === null
       ? sql<boolean>`false`
       : sql<boolean>`patients.department_id = ${seer.unit_id}`
-  // Asked for first: nearly nobody has any, and then one index has the rows in their order.
+  // Looks up grants in a separate query. Few users have any, and without grants one index returns the patients in
+  // order.
   const grants = await findGrants(tx, seer, now)
   if (grants.size === 0) return { condition: own, grants, narrowedTo: `department ${seer.unit_id}` }
   return {
@@ -36,7 +40,7 @@ export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<Si
   }
 }
 
-/** The grants by which a user sees patients now; of several of one patient the latest. */
+/** Finds the user's valid grants. Returns only the latest grant for each patient. */
 async function findGrants(tx: TenantTx, { user_id }: Seer, now: string): Promise<GrantsOfPatients> {
   const rows = await livingGrants(tx, user_id, now)
     .select(['patient_id', sql<number>`max(id)`.as('id')])
@@ -45,7 +49,7 @@ async function findGrants(tx: TenantTx, { user_id }: Seer, now: string): Promise
   return new Map(rows.map(({ patient_id, id }) => [patient_id, id]))
 }
 
-/** The grant by which a user sees a patient now; of several the latest. */
+/** Finds the user's latest valid grant for a patient. Returns undefined if there is none. */
 export async function findGrant(
   tx: TenantTx,
   { user_id }: Seer,

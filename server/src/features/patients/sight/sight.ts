@@ -1,27 +1,30 @@
-/** Judges whether a caller sees a patient who is loaded, as often as it is asked. */
+/** Decides on every request whether the caller can see a loaded patient. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { PatientPlace } from '../records/fields.ts'
-import { seesPlace } from './seer.ts'
+import { seesPlace } from './by-department.ts'
 import { findGrant } from './sight.store.ts'
 
-/** What of a patient says who sees them. */
+/** The fields of a patient that decide who can see them. */
 type Seen = Pick<PatientPlace, 'id' | 'department_id'>
 
-/** That a caller sees a patient; by which grant, where it takes one. */
-export interface Sight {
+/** Proof that a caller can see a patient. Contains the grant, or null if no grant was needed. */
+export interface PatientSight {
   grant_id: number | null
 }
 
 export interface Sights {
-  /** Undefined for a patient whom the caller does not see. A value, and no promise, without a grant. */
-  of(caller: Caller, patient: Seen): Sight | Promise<Sight | undefined>
-  /** The same within a transaction of the caller's tenant. */
-  within(tx: TenantTx, caller: Caller, patient: Seen): Promise<Sight | undefined>
+  /**
+   * Decides whether the caller can see the patient; undefined if not. Returns a promise only if it has to look up a
+   * grant.
+   */
+  of(caller: Caller, patient: Seen): PatientSight | Promise<PatientSight | undefined>
+  /** Decides like `of`, within an existing transaction of the caller's tenant. */
+  within(tx: TenantTx, caller: Caller, patient: Seen): Promise<PatientSight | undefined>
 }
 
-const BY_PLACE: Sight = { grant_id: null }
+const BY_PLACE: PatientSight = { grant_id: null }
 
 export function openSights(db: Scopes, clock: Clock): Sights {
   async function byGrant(tx: TenantTx, caller: Caller, { id }: Seen) {

@@ -1,4 +1,4 @@
-/** The SQL that replaces the search tokens of patients. */
+/** The SQL statements that replace the search tokens of patients. */
 import { sql } from 'kysely'
 import { FOLD_VERSION } from '../../../lib/fold.ts'
 import { byteaArray, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,8 +6,8 @@ import type { PatientToken } from '../search/tokens.ts'
 import '../patients.table.ts'
 
 /**
- * Replaces all tokens of patients who are locked. Where two identifiers of a tenant have become one by the fold, the
- * first keeps the token that is unique; both are found by the value.
+ * Replaces all search tokens of patients whose rows are locked. If two identifiers of a tenant become equal, only the
+ * first patient gets the unique identifier token. A search for the value still finds both.
  */
 export async function replaceTokens(
   tx: TenantTx,

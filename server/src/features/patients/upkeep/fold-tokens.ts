@@ -1,13 +1,13 @@
 /**
- * Makes the search tokens of patients again that an earlier fold has made. Each batch is a transaction of one tenant,
- * so the work goes on where it ended.
+ * Rebuilds search tokens that an earlier version of the folding rules produced. Each batch is one transaction per
+ * tenant, so an interrupted rebuild continues with the remaining patients.
  */
 import { sql } from 'kysely'
 import { MINUTE } from '../../../lib/clock.ts'
 import { FOLD_VERSION } from '../../../lib/fold.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import type { Upkeep } from '../../../platform/upkeep.ts'
+import type { Upkeep } from '../../../platform/lifecycle/upkeep.ts'
 import type { PatientRow } from '../records/fields.ts'
 import { isReadable, openRecord } from '../records/record.ts'
 import { COLUMNS } from '../records/records.store.ts'
@@ -15,20 +15,20 @@ import { tokensOf } from '../search/tokens.ts'
 import { replaceTokens } from './fold-tokens.store.ts'
 
 const BATCH = 100
-/** Batches of one run: a start does not wait for more. */
+/** The maximum number of batches per run, so that a run does not delay startup for long. */
 const MAX_BATCHES = 50
 
 export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): Upkeep {
   return {
-    what: 'making search tokens of patients again',
+    what: 'rebuild of patient search tokens',
     everyMs: MINUTE,
     isNeededToServe: false,
     async run() {
-      // Past the patients that do not open, who keep their tokens.
+      // Continues after the last id, so that patients that cannot be decrypted are skipped and keep their tokens.
       let after = 0
       for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
         const found = await db.acrossTenants((tx) => nextOld(tx, after), 'read')
-        // Each tenant has keys and a transaction of its own.
+        // Uses one transaction per tenant, because each tenant has its own data keys.
         for (const [tenantId, patients] of Map.groupBy(found, (one) => one.tenant_id)) {
           const ids = patients.map(({ id }) => id)
           await db.inTenant(tenantId, (tx) => foldAgain(tx, keyRing, tenantId, ids))

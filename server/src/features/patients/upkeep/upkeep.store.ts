@@ -1,15 +1,20 @@
-/** The SQL of what becomes of patients in the end. */
+/** SQL queries that count and purge patients. */
 import { sql } from 'kysely'
 import { countRows, purgerOf, type TenantTx } from '../../../platform/db/index.ts'
 import { patientsOf } from '../records/records.store.ts'
 
-/** Exact up to where totals of lists are; beyond, the planner's estimate. */
-export async function countPatients(tx: TenantTx): Promise<number> {
-  return (await countRows(tx, patientsOf(tx).select('id'))).total
+/** Counts patients. Returns an exact number up to the limit for exact totals, and the planner's estimate above that. */
+export async function estimatePatients(
+  tx: TenantTx,
+): Promise<{ total: number; is_estimate: boolean }> {
+  const { total, estimated } = await countRows(tx, patientsOf(tx).select('id'))
+  return { total, is_estimate: estimated }
 }
 
-/** Has the days in which a deletion can be taken back begin anew. */
-export async function beginGraceAnew(tx: TenantTx): Promise<void> {
+export const countPatients = async (tx: TenantTx) => (await estimatePatients(tx)).total
+
+/** Restarts the grace period of all deleted patients, so that each deletion can be undone for the full period. */
+export async function restartPatientGracePeriod(tx: TenantTx): Promise<void> {
   await tx.db
     .updateTable('patients')
     .set({ deleted_at: sql`now()` })
@@ -17,7 +22,9 @@ export async function beginGraceAnew(tx: TenantTx): Promise<void> {
     .execute()
 }
 
-/** Destroys up to `limit` patients who were deleted before, and records that. Returns them. */
+/**
+ * Purges up to `limit` patients deleted before `before`, and records their ids as purged. Returns the purged patients.
+ */
 export async function destroyDeleted(
   tx: TenantTx,
   before: string,
@@ -34,5 +41,5 @@ export async function destroyDeleted(
   return rows
 }
 
-/** Destroys patients of a deleted tenant, and what they are found by. */
+/** Purges the patients of a deleted tenant, together with their search tokens. */
 export const purgePatients = purgerOf('patients')

@@ -1,36 +1,41 @@
-/** Applies what was read: payments, journal and inbox by one transaction, or none of them. */
+/** Applies readings of notifications: updates payments, journal and inbox in one transaction. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { appendAll, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
-import { type Claimed, lockClaimed, type Outcome, settle } from '../inbox/claims.store.ts'
-import type { Seals, Sent } from '../inbox/sealed.ts'
+import {
+  type Claimed,
+  lockClaimed,
+  type NotificationOutcome,
+  settleNotifications,
+} from '../inbox/claims.store.ts'
+import type { Seals, SentNotification } from '../inbox/sealed.ts'
 import { exponentOf } from '../money.ts'
-import type { Reading, Reason } from '../payment-facts.ts'
+import type { PaymentReading, UnusableReason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
-import { type Ledger, openLedger, type Page } from './ledger.ts'
+import { type Ledger, type LedgerPage, openLedger } from './ledger.ts'
 import { insertPayments, livingTenants, lockPayments, movePayments } from './payments.store.ts'
-import { judged, type Verdict } from './verdicts.ts'
+import { judged, type PaymentVerdict } from './verdicts.ts'
 
-/** What was read, and the notification that it was read of; null for what was asked for without one. */
+/** A reading and its notification. `of` is null for a payment that was fetched without a notification. */
 export interface Read {
-  reading: Reading
+  reading: PaymentReading
   of: ReadOf | null
 }
 
 interface ReadOf {
   claimed: Claimed
-  /** Null of one that does not open. */
-  sent: Sent | null
-  /** Whether it came again after it was claimed. */
+  /** The decrypted notification; null if it cannot be decrypted. */
+  sent: SentNotification | null
+  /** True if the notification arrived again after it was claimed. */
   isRearmed?: boolean
 }
 
-/** What has become of what was read. */
+/** The result of applying a reading. */
 export interface Settled {
   read: Read
-  /** `received` where it is left for the next try. */
+  /** The new state of the notification. `received` means that it will be retried. */
   state: NotificationState
-  reason: Reason | null
+  reason: UnusableReason | null
 }
 
 export interface ApplyDeps {
@@ -39,7 +44,7 @@ export interface ApplyDeps {
   seals: Seals
 }
 
-/** Returns what has become of them, but for notifications whose lease does not hold any more. */
+/** Applies readings and returns the results. Omits notifications whose lease another worker has claimed. */
 export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
 export function applier(deps: ApplyDeps): Apply {
@@ -47,7 +52,7 @@ export function applier(deps: ApplyDeps): Apply {
   return (reads) => deps.db.acrossTenants(async (tx) => applyIn(tx, await stillHeld(tx, reads)))
 }
 
-/** As `applier`, for notifications that the transaction has locked. */
+/** Applies readings like `Apply`, but of notifications that the transaction has already locked. */
 export type ApplyIn = (tx: TenantTx, held: readonly Read[]) => Promise<Settled[]>
 
 export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
@@ -68,7 +73,7 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
       return { read, verdict: judged(read.reading, { tries, age }, living, ledger) }
     })
     await writeLedger(tx, ledger, isoAt(clock))
-    const outcomes: Outcome[] = []
+    const outcomes: NotificationOutcome[] = []
     const settled: Settled[] = []
     for (const { read, verdict } of verdicts) {
       const outcome = read.of && (await outcomeOf(tx, seals, clock, read.of, verdict))
@@ -76,7 +81,7 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
       const { state, reason } = outcome ?? (isLeftAlone(verdict) ? LEFT : verdict)
       settled.push({ read, state, reason })
     }
-    if (outcomes.length > 0) settle(tx, outcomes)
+    if (outcomes.length > 0) settleNotifications(tx, outcomes)
     return settled
   }
 }
@@ -92,7 +97,7 @@ async function stillHeld(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> 
   })
 }
 
-function tenantOf(reading: Reading): number | undefined {
+function tenantOf(reading: PaymentReading): number | undefined {
   if (reading.is === 'payment') return reading.facts.tenant_id
   return reading.is === 'failed' ? reading.tenant_id : undefined
 }
@@ -101,7 +106,7 @@ function distinct<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
   return [...new Map(items.map((item) => [keyOf(item), item])).values()]
 }
 
-/** Writes the payments that moved, and the entries that tell of it. */
+/** Writes the changed payments of the ledger, and their journal entries. */
 async function writeLedger(tx: TenantTx, ledger: Ledger, now: string): Promise<void> {
   const moved = ledger.pages().filter(({ isMoved }) => isMoved)
   const fresh = moved.filter(({ id }) => id === null)
@@ -126,12 +131,12 @@ async function writeLedger(tx: TenantTx, ledger: Ledger, now: string): Promise<v
 }
 
 const isSame = (
-  one: Pick<Page, 'provider' | 'provider_payment_id'>,
-  other: Pick<Page, 'provider' | 'provider_payment_id'>,
+  one: Pick<LedgerPage, 'provider' | 'provider_payment_id'>,
+  other: Pick<LedgerPage, 'provider' | 'provider_payment_id'>,
 ) => one.provider === other.provider && one.provider_payment_id === other.provider_payment_id
 
-/** Another node has just added the payment. */
-const isLeftAlone = ({ page }: Verdict) => page !== null && page.id === null
+/** Returns whether another node has just inserted the payment, so that this transaction did not write it. */
+const isLeftAlone = ({ page }: PaymentVerdict) => page !== null && page.id === null
 
 const LEFT = { state: 'received', reason: null } as const
 
@@ -140,14 +145,14 @@ async function outcomeOf(
   seals: Seals,
   clock: Clock,
   { claimed, sent, isRearmed = false }: ReadOf,
-  verdict: Verdict,
-): Promise<Outcome> {
+  verdict: PaymentVerdict,
+): Promise<NotificationOutcome> {
   const { id, seal_id, tries, attempts } = claimed
   const common = { id, attempts, tries: tries + 1, armed_at: null, sealed: null, payment_id: null }
   const now = isoAt(clock)
-  // It came again behind the question, whose answer may be older than that.
+  // If the notification arrived again after the provider was asked, the provider's answer may be outdated.
   const isOutdated = isRearmed && !verdict.isConfirmed && verdict.state !== 'ignored'
-  // Either way the next try sees more, at once.
+  // The notification is due again immediately, because a retry sees newer data.
   if (isOutdated || isLeftAlone(verdict))
     return {
       ...common,
@@ -159,7 +164,7 @@ async function outcomeOf(
       verified_at: null,
       processed_at: null,
     }
-  // What was proven of one that came to nothing may have been corrected since.
+  // Prefers the tenant of this reading, because the provider may have corrected the tenant of an earlier attempt.
   const tenant_id = verdict.tenantId ?? claimed.tenant_id
   const isProven = tenant_id !== null && tenant_id !== claimed.tenant_id
   return {

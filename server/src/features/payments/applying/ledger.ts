@@ -1,9 +1,9 @@
-/** The payments of one transaction, as they stand and as they become by what is applied. */
-import type { PaymentFacts, Reason } from '../payment-facts.ts'
+/** The payments of one transaction, before and after the facts are applied. */
+import type { PaymentFacts, UnusableReason } from '../payment-facts.ts'
 import { moved, type PaymentAction, type PaymentState } from '../states.ts'
 import type { KnownPayment, PaymentName } from './payments.store.ts'
 
-/** What the journal says of a payment, and so webhooks and the messenger; nothing else of it is told. */
+/** The only payment fields that the journal records, and therefore the only ones sent to webhooks and messengers. */
 const TOLD = [
   'provider',
   'provider_payment_id',
@@ -20,21 +20,24 @@ interface Telling {
   changes: { before: object | null; after: object }
 }
 
-/** A payment that this transaction is about. */
-export interface Page extends PaymentName, PaymentState {
-  /** Null until it is inserted. */
+/** A payment that this transaction reads or changes. */
+export interface LedgerPage extends PaymentName, PaymentState {
+  /** The payment's id; null until the payment is inserted. */
   id: number | null
   tenant_id: number
   test: boolean
   tellings: Telling[]
-  /** Whether it is another than the database has. */
+  /** True if the payment differs from its stored row. */
   isMoved: boolean
 }
 
 export interface Ledger {
-  /** Applies the facts. Answers what has become of them, and the payment that they are about. */
-  apply(facts: PaymentFacts): { is: 'applied' | 'superseded' | Reason; page: Page | null }
-  pages(): Page[]
+  /** Applies facts to their payment. Returns the result and the payment, or null if there is no such payment. */
+  apply(facts: PaymentFacts): {
+    is: 'applied' | 'superseded' | UnusableReason
+    page: LedgerPage | null
+  }
+  pages(): LedgerPage[]
 }
 
 const nameOf = ({ provider, provider_payment_id }: PaymentName) =>
@@ -46,7 +49,7 @@ const toldOf = (payment: Told) => ({
 })
 
 export function openLedger(known: readonly KnownPayment[]): Ledger {
-  const pages = new Map<string, Page>()
+  const pages = new Map<string, LedgerPage>()
   for (const payment of known)
     pages.set(nameOf(payment), { ...payment, tellings: [], isMoved: false })
 
@@ -60,7 +63,7 @@ export function openLedger(known: readonly KnownPayment[]): Ledger {
       const { provider, provider_payment_id, tenant_id, test } = facts
       const before = page && toldOf(page)
       const now = page ?? { id: null, provider, provider_payment_id, tenant_id, test, tellings: [] }
-      const next: Page = Object.assign(now, move.to, { isMoved: true })
+      const next: LedgerPage = Object.assign(now, move.to, { isMoved: true })
       pages.set(nameOf(next), next)
       if (move.action === null) return { is: 'superseded', page: next }
       next.tellings.push({ action: move.action, changes: { before, after: toldOf(next) } })

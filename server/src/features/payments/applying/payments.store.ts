@@ -1,11 +1,11 @@
-/** The SQL that moves payments. */
+/** The SQL that locks, inserts and updates payments. */
 import { sql } from 'kysely'
 import { statement, type TenantTx } from '../../../platform/db/index.ts'
 import { PROVIDERS, type Provider } from '../payment-facts.ts'
-import type { PaymentState, Status } from '../states.ts'
+import type { PaymentState, PaymentStatus } from '../states.ts'
 import '../payments.table.ts'
 
-/** How a provider names a payment. */
+/** The key of a payment: the provider, and the provider's id of the payment. */
 export interface PaymentName {
   provider: Provider
   provider_payment_id: string
@@ -14,11 +14,13 @@ export interface PaymentName {
 export interface KnownPayment extends PaymentName, PaymentState {
   id: number
   tenant_id: number
-  status: Status
+  status: PaymentStatus
   test: boolean
 }
 
-/** The payments of these names that are there. Until the transaction ends nobody else moves them. */
+/**
+ * Locks and returns the existing payments with these keys. No other transaction can change them until this one ends.
+ */
 export async function lockPayments(
   tx: TenantTx,
   names: readonly PaymentName[],
@@ -42,7 +44,7 @@ const lockOf = statement<{ provider: Provider; ids: string[] }>(
     order by id for no key update`,
 )
 
-/** Which of these tenants are there and not deleted; none of them is purged until the transaction ends. */
+/** Returns which of these tenants exist and are not deleted. Prevents their purge until the transaction ends. */
 export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     select id from tenants where id = any(${ids}::bigint[]) and deleted_at is null
@@ -52,7 +54,9 @@ export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promi
 
 export type NewPayment = Omit<KnownPayment, 'id'> & { currency_exponent: number }
 
-/** Adds those that nobody else has added meanwhile. Answers the ids of what it added. */
+/**
+ * Inserts payments, except those that another transaction has inserted first. Returns the ids of the inserted payments.
+ */
 export async function insertPayments(
   tx: TenantTx,
   payments: readonly NewPayment[],
@@ -77,7 +81,7 @@ export async function insertPayments(
   return rows
 }
 
-/** Moves payments that are locked. Nobody waits for it but the commit. */
+/** Updates locked payments. Sends the statement without waiting for its result; only the commit waits for it. */
 export function movePayments(
   tx: TenantTx,
   payments: readonly (PaymentState & { id: number; isSeen: boolean })[],

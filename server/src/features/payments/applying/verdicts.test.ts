@@ -1,15 +1,15 @@
-/** When a notification is tried again, and when no more. */
+/** Tests when a notification is retried, and when its retries end. */
 import { describe, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
-import type { Reading } from '../payment-facts.ts'
+import type { PaymentReading } from '../payment-facts.ts'
 import { openLedger } from './ledger.ts'
 import { judged } from './verdicts.ts'
 
-const LATER: Reading = { is: 'later', reason: 'not_confirmed', forGood: false }
-const verdictOn = (reading: Reading, tries: number, age = 0) =>
+const LATER: PaymentReading = { is: 'later', reason: 'not_confirmed', forGood: false }
+const verdictOn = (reading: PaymentReading, tries: number, age = 0) =>
   judged(reading, { tries, age }, new Set(), openLedger([]))
 
-test('pauses grow from 5 seconds to half an hour, each twice the one before', () => {
+test('doubles the pause before each retry, from 5 seconds up to half an hour', () => {
   const pauses = Array.from({ length: 12 }, (_, tries) => verdictOn(LATER, tries).againIn)
   expect(pauses.map((ms) => (ms ?? 0) / SECOND)).toEqual([
     5, 10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800, 1800,
@@ -17,17 +17,17 @@ test('pauses grow from 5 seconds to half an hour, each twice the one before', ()
   expect(verdictOn(LATER, 1_000_000).againIn).toBe(30 * MINUTE)
 })
 
-describe('nobody is asked any more', () => {
+describe('the end of retries', () => {
   test.each([
-    ['after a day, and five tries', 4, DAY, 'failed'],
-    ['not before a day, however often it was tried', 1_000, DAY - 1, 'received'],
-    ['not before five tries, however long ago it came', 3, 30 * DAY, 'received'],
+    ['fails after a day and five attempts', 4, DAY, 'failed'],
+    ['keeps retrying for a day, even after many attempts', 1_000, DAY - 1, 'received'],
+    ['keeps retrying up to five attempts, even after a day', 3, 30 * DAY, 'received'],
   ])('%s', (_what, tries, age, state) => {
     expect(verdictOn(LATER, tries, age)).toMatchObject({ state, reason: 'not_confirmed' })
   })
 
-  test('unless the credentials are refused: that is no fault of the notification', () => {
-    const refused: Reading = { is: 'later', reason: 'provider_refused', forGood: true }
+  test('is not reached while the provider rejects the credentials', () => {
+    const refused: PaymentReading = { is: 'later', reason: 'provider_refused', forGood: true }
     expect(verdictOn(refused, 1_000, 30 * DAY)).toMatchObject({
       state: 'received',
       againIn: 5 * MINUTE,
@@ -39,7 +39,7 @@ describe('nobody is asked any more', () => {
 test.each([
   [6 * HOUR - 1, 'received'],
   [6 * HOUR, 'superseded'],
-])('a refund that its payment does not grow by is, %i ms after it came, %s', (age, state) => {
+])('waits six hours for an uncounted refund: after %i ms it is %s', (age, state) => {
   const facts = {
     provider: 'paygate',
     provider_payment_id: 'p1',
@@ -52,7 +52,7 @@ test.each([
     said_at: 0,
   } as const
   const known = { ...facts, id: 1, status: 'partially_refunded' } as const
-  const reading: Reading = { is: 'payment', facts, isGrowth: true }
+  const reading: PaymentReading = { is: 'payment', facts, isGrowth: true }
   const verdict = judged(reading, { tries: 20, age }, new Set([7]), openLedger([known]))
   expect(verdict.state).toBe(state)
 })

@@ -1,38 +1,40 @@
-/** What becomes of a notification by what was read of it. */
+/** Decides the new state of a notification from its reading. */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
-import type { PaymentFacts, Reading, Reason } from '../payment-facts.ts'
+import type { PaymentFacts, PaymentReading, UnusableReason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
-import type { Ledger, Page } from './ledger.ts'
+import type { Ledger, LedgerPage } from './ledger.ts'
 
 const FIRST_PAUSE_MS = 5 * SECOND
 const MAX_PAUSE_MS = 30 * MINUTE
-/** Where it is not the notification's fault: nothing is gained by waiting longer. */
+/** The fixed pause between retries while the provider rejects the credentials. */
 const FOR_GOOD_PAUSE_MS = 5 * MINUTE
-/** After that nobody asks any more by themselves, if they have asked so often. */
+/** The age at which automatic retries end, if at least `MIN_TRIES` attempts were made. */
 const GIVE_UP_AFTER_MS = DAY
 const MIN_TRIES = 5
-/** After that a refund that its payment does not grow by is taken for one that it knew before. */
+/**
+ * The age at which the provider's refunded total is assumed to include a refund, even if the total has not increased.
+ */
 const REFUND_LAGS_FOR_MS = 6 * HOUR
 
-export interface Verdict {
+export interface PaymentVerdict {
   state: NotificationState
-  reason: Reason | null
-  /** The tenant that is proven by it. */
+  reason: UnusableReason | null
+  /** The existing tenant to which the reading belongs; null if there is none. */
   tenantId: number | null
-  page: Page | null
-  /** Milliseconds until it is tried again; null for never. */
+  page: LedgerPage | null
+  /** Milliseconds until the next retry; null if the notification is not retried. */
   againIn: number | null
-  /** Whether its day begins anew, with all its tries. */
+  /** True if the retry period starts again, with the full number of attempts. */
   isRearmed: boolean
-  /** Whether the provider is proven to have said so. */
+  /** True if the reading is confirmed to come from the provider. */
   isConfirmed: boolean
   provider_payment_id: string | null
 }
 
-/** How far a notification has come before. */
+/** The earlier attempts to process a notification. */
 interface Tried {
   tries: number
-  /** Milliseconds since it was last armed: since it came, or the provider last refused the credentials. */
+  /** Milliseconds since the retry period began: at arrival, or when the provider last rejected the credentials. */
   age: number
 }
 
@@ -45,13 +47,13 @@ const DONE = {
 } as const
 const UNNAMED = { ...DONE, provider_payment_id: null } as const
 
-/** @param living the tenants that are there and not deleted, of those that are read of */
+/** Decides on a reading and applies its facts to the ledger. @param living the undeleted tenants of the readings */
 export function judged(
-  reading: Reading,
+  reading: PaymentReading,
   tried: Tried,
   living: ReadonlySet<number>,
   ledger: Ledger,
-): Verdict {
+): PaymentVerdict {
   if (reading.is === 'ignored') return { ...UNNAMED, state: 'ignored', reason: null }
   if (reading.is === 'failed') {
     const { reason, tenant_id } = reading
@@ -62,7 +64,7 @@ export function judged(
     const { reason, forGood } = reading
     const waits = { ...UNNAMED, state: 'received', reason } as const
     if (forGood) return { ...waits, againIn: FOR_GOOD_PAUSE_MS, isRearmed: true }
-    // Time in which nobody could ask does not count alone.
+    // The age alone does not end retries, because the service may have been down for part of that time.
     if (isOver(tried, GIVE_UP_AFTER_MS)) return { ...UNNAMED, state: 'failed', reason }
     return { ...waits, againIn: pauseAfter(tried.tries) }
   }
@@ -75,7 +77,11 @@ export function judged(
 
 const isOver = ({ tries, age }: Tried, most: number) => age >= most && tries + 1 >= MIN_TRIES
 
-function ofPayment(facts: PaymentFacts, living: ReadonlySet<number>, ledger: Ledger): Verdict {
+function ofPayment(
+  facts: PaymentFacts,
+  living: ReadonlySet<number>,
+  ledger: Ledger,
+): PaymentVerdict {
   const { provider_payment_id, tenant_id } = facts
   const common = { ...DONE, isConfirmed: true, provider_payment_id }
   if (!living.has(tenant_id)) return { ...common, state: 'failed', reason: 'unknown_tenant' }

@@ -1,15 +1,21 @@
-/** The bodies of cardnet's notices: what of them is needed to store one, and what one says. */
+/** Parses bodies of cardnet notices: first the fields needed to store a notice, and later the reported payment. */
 import { SECOND } from '../../../lib/clock.ts'
 import { InvalidInput, type ValidationIssue } from '../../../lib/problems.ts'
 import { isStorable } from '../../../lib/text.ts'
 import { utf8Text } from '../../../lib/utf8.ts'
 import { currencyOf, wholeUnits } from '../money.ts'
-import type { Notice, PaymentFacts, Reading, Reason, SaidStatus } from '../payment-facts.ts'
+import type {
+  Notice,
+  PaymentFacts,
+  PaymentReading,
+  SaidStatus,
+  UnusableReason,
+} from '../payment-facts.ts'
 import { exactly, isName, isObject, type JsonObject, sourceOf, tenantIn } from '../provider-json.ts'
 
 const MAX_NAME = 255
 
-/** What each type says of its payment; the others are no business of payments. */
+/** The payment status that each type of notice reports. Other types do not concern payments. */
 const STATUSES: Readonly<Record<string, SaidStatus>> = {
   'payment.created': 'pending',
   'payment.authorized': 'authorized',
@@ -20,8 +26,8 @@ const STATUSES: Readonly<Record<string, SaidStatus>> = {
 }
 const OPEN: readonly SaidStatus[] = ['pending', 'authorized', 'failed']
 
-/** Reads no more than has to be right for a notice to be stored. @throws InvalidInput with every issue */
-export function noticeIn(body: Buffer): Notice {
+/** Reads only the fields that must be valid to store a notice. @throws InvalidInput with all issues */
+export function cardnetNoticeIn(body: Buffer): Notice {
   const event = parsed(body)
   const issues = [...issuesOf(event, 'id'), ...issuesOf(event, 'type')]
   if (issues.length > 0) throw new InvalidInput(issues)
@@ -56,7 +62,10 @@ function issuesOf(event: JsonObject, name: 'id' | 'type'): ValidationIssue[] {
   if ([...value].length > MAX_NAME)
     return wrong(`String should have at most ${MAX_NAME} characters`, 'string_too_long')
   if (isStorable(value)) return []
-  return wrong('Value error, NUL and lone surrogates are not allowed', 'value_error')
+  return wrong(
+    'Value error, text must not contain NUL characters or lone surrogates',
+    'value_error',
+  )
 }
 
 function paymentIdIn(event: JsonObject): string | null {
@@ -65,8 +74,8 @@ function paymentIdIn(event: JsonObject): string | null {
   return isName(id, MAX_NAME) ? id : null
 }
 
-/** What a stored notice says. Its type decides the status. */
-export function readingOf(body: Buffer): Reading {
+/** Reads the payment in a stored notice. The type of the notice determines the payment's status. */
+export function cardnetReadingOf(body: Buffer): PaymentReading {
   const event = exactly(body)
   const type = isObject(event) ? event.type : undefined
   if (typeof type !== 'string') return { is: 'failed', reason: 'unreadable' }
@@ -78,14 +87,14 @@ export function readingOf(body: Buffer): Reading {
     return { is: 'failed', reason: 'unreadable' }
   const tenant_id = tenantIn(object.metadata)
   if (tenant_id === undefined) return { is: 'failed', reason: 'tenant_unreadable' }
-  const failed = (reason: Reason): Reading => ({ is: 'failed', reason, tenant_id })
+  const failed = (reason: UnusableReason): PaymentReading => ({ is: 'failed', reason, tenant_id })
   const currency = currencyOf(object.currency)
   if (currency === undefined) return failed('currency_unknown')
   const amount = wholeUnits(sourceOf(object.amount))
   const amount_refunded = refundedIn(type, object.amount_refunded)
   if (amount === undefined || amount_refunded === undefined) return failed('amount_unreadable')
   const said_at = wholeUnits(sourceOf(created))
-  // Closed states do not go by the time, so what says one is not lost for want of it.
+  // The time only orders open states, so notices of final states are accepted without a valid time.
   if ((said_at === undefined || !isTime(said_at)) && OPEN.includes(status))
     return failed('unreadable')
   const facts: PaymentFacts = {
@@ -102,10 +111,13 @@ export function readingOf(body: Buffer): Reading {
   return { is: 'payment', facts }
 }
 
-/** Up to the year 9999, in seconds. */
+/** Returns whether a time in seconds since the epoch is not after the year 9999. */
 const isTime = (seconds: number) => seconds <= 253_402_300_799
 
-/** In all so far; everything where nothing is said of it. */
+/**
+ * Returns the total refunded so far: 0 if the notice is not a refund, `all` for a refund without an amount. Returns
+ * undefined for an invalid amount.
+ */
 function refundedIn(type: string, value: unknown): number | 'all' | undefined {
   if (type !== 'payment.refunded') return 0
   return value === undefined || value === null ? 'all' : wholeUnits(sourceOf(value))

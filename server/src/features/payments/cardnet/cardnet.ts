@@ -1,27 +1,32 @@
-/** cardnet: signs its notices, so that what is proven is applied as it came (decisions §6). */
+/**
+ * The cardnet provider. It signs its notices, so a notice with a valid signature is applied as received (decisions §6).
+ */
 import type { Clock } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { PaymentProvider } from '../provider.ts'
-import { noticeIn, readingOf } from './body.ts'
+import { cardnetNoticeIn, cardnetReadingOf } from './body.ts'
 import { isSigned } from './signature.ts'
 
-/** @param secrets `CARDNET_WEBHOOK_SECRET`, several while one takes the other's place */
+/** Creates the provider. @param secrets `CARDNET_WEBHOOK_SECRET`, with several secrets during a rotation */
 export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvider {
   const isConfigured = secrets.length > 0
   return {
     isConfigured,
-    /** The signature first, over the bytes as they are. */
+    /** Verifies the signature over the raw bytes of the body before parsing it. */
     judge(body, [signature = null, ...more]) {
       const header = more.length === 0 ? signature : null
       if (isConfigured && (header === null || !isSigned(header, body, secrets, clock.now())))
         throw new Problem('invalid_signature')
       return {
-        notice: noticeIn(body),
+        notice: cardnetNoticeIn(body),
         sent: { body, signature: header },
         standing: isConfigured ? 'verified' : 'unverified',
       }
     },
-    /** By the time at which it came: so what came before the secret was set can still be proven. */
+    /**
+     * Verifies the signature as of the notice's arrival, so notices that came before the configuration can be verified
+     * too.
+     */
     prove({ sent: { body, signature }, received_at, verified_at }) {
       if (verified_at !== null) return { verified_at }
       if (!isConfigured) return { refused: 'not_configured' }
@@ -30,8 +35,8 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
         return { refused: 'invalid_signature' }
       return { verified_at: received_at }
     },
-    // What was proven when it came needs no secret any more.
-    readHere: ({ body }) => readingOf(body),
+    // A notice that was verified on arrival no longer needs the secret.
+    readHere: ({ body }) => cardnetReadingOf(body),
     read: null,
     atOnce: 0,
   }

@@ -1,19 +1,19 @@
-/** The signature of cardnet's notices: HMAC-SHA256 over the time and the raw bytes (decisions §6). */
+/** Verifies signatures of cardnet's notices: HMAC-SHA256 over the time and the raw bytes of the body (decisions §6). */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 
-/** How far the time of a signature may lie from the clock, to either side. */
+/** The largest accepted difference between the time of a signature and the clock, in either direction. */
 export const TOLERANCE_MS = 5 * MINUTE
-/** UTF-8 bytes of the longest header that is looked at. */
+/** The maximum length of the signature header, in UTF-8 bytes. */
 const MAX_HEADER = 4 * 1024
 
 interface Signature {
-  /** As it was sent: this text is what was signed. */
+  /** The time exactly as it was sent, because the signature covers this text. */
   t: string
   v1: Buffer[]
 }
 
-/** Whether one of the secrets has signed these bytes within the tolerance of `at` (ms since the epoch). */
+/** Returns whether one of the secrets signed the body, at a time within the tolerance of `at` (ms since the epoch). */
 export function isSigned(
   header: string,
   body: Uint8Array,
@@ -23,7 +23,7 @@ export function isSigned(
   const signature = parse(header)
   if (!signature || Math.abs(at - Number(signature.t) * SECOND) > TOLERANCE_MS) return false
   let isFound = false
-  // All are compared, whichever fits: the time taken tells nothing of them.
+  // Compares every secret with every signature, so that the duration does not reveal which pair matched.
   for (const secret of secrets) {
     const expected = createHmac('sha256', secret).update(`${signature.t}.`).update(body).digest()
     for (const given of signature.v1) isFound = timingSafeEqual(given, expected) || isFound
@@ -31,9 +31,9 @@ export function isSigned(
   return isFound
 }
 
-/** Exactly one time and any signatures, in any order; undefined for anything else. */
+/** Parses a header that has exactly one time and at least one signature. Returns undefined for any other header. */
 function parse(header: string): Signature | undefined {
-  // A blank is what joins a header that was sent twice.
+  // Rejects spaces, because HTTP joins repeated headers with a comma and a space.
   if (Buffer.byteLength(header) > MAX_HEADER || !/^[!-~]+$/.test(header)) return undefined
   const times: string[] = []
   const v1: Buffer[] = []

@@ -1,16 +1,16 @@
 /**
- * The SQL of working the inbox off. A claim is a lease: until its end nobody else claims, whatever makes
- * the notification due meanwhile. The count of attempts is the fence: who comes with an old one changes
- * nothing.
+ * SQL that claims and settles notifications. A claim is a lease: until it ends, no other worker can claim the
+ * notification, even if something makes it due again. `attempts` is the fencing token, so a worker with an outdated
+ * value changes nothing.
  */
 import { sql } from 'kysely'
 import { HOUR } from '../../../lib/clock.ts'
 import { byteaArray, statement, type TenantTx } from '../../../platform/db/index.ts'
-import type { Provider, Reason } from '../payment-facts.ts'
+import type { Provider, UnusableReason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
 import type { SealedFields, SealPlace } from './sealed.ts'
 
-/** A notification that is leased to whoever holds it. */
+/** A notification leased to a worker. */
 export interface Claimed extends SealPlace, SealedFields {
   id: number
   provider: Provider
@@ -19,10 +19,12 @@ export interface Claimed extends SealPlace, SealedFields {
   armed_at: string
 }
 
-/** Since when, or from when on, anybody may claim it; the index has it so. */
+/** The SQL expression of the time from which a notification can be claimed. The index uses the same expression. */
 export const freeAt = sql`greatest(due_at, leased_until)`
 
-/** No pause and no lease reaches so far: what is free only later was written by a clock that was wrong. */
+/**
+ * The maximum time that pauses and leases reach into the future. A later time was written by a node with a wrong clock.
+ */
 export const MAX_AHEAD_MS = HOUR
 
 interface Lease {
@@ -30,8 +32,8 @@ interface Lease {
   until: string
 }
 
-/** Leases up to `limit` that are due, the longest waiting first. */
-export async function claim(
+/** Leases up to `limit` due notifications to the caller, starting with those that have waited longest. */
+export async function claimNotifications(
   tx: TenantTx,
   provider: Provider,
   { now, until }: Lease,
@@ -52,8 +54,8 @@ export async function claim(
 }
 
 /**
- * Locks up to `limit` that are due, for the transaction to settle: nobody else claims them meanwhile, and
- * where it fails they are as they were.
+ * Locks up to `limit` due notifications, which the same transaction then settles. No other worker can claim them until
+ * it ends, and a rollback leaves them unchanged.
  */
 export async function lockDue(
   tx: TenantTx,
@@ -70,7 +72,7 @@ export async function lockDue(
   return rows.sort((a, b) => a.id - b.id)
 }
 
-/** When the next of the provider's may be claimed; null for none. */
+/** Returns when the next notification of the provider can be claimed (ISO 8601), or null if none is waiting. */
 export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
   const { rows } = await sql<{ free_at: string | null }>`
     select min(${freeAt}) as free_at from payment_notifications
@@ -79,8 +81,8 @@ export async function nextDue(tx: TenantTx, provider: Provider): Promise<string 
 }
 
 /**
- * Keeps others from these until the transaction ends: locked in the order in which repeats lock them. Answers those whose lease still holds, with when they
- * were last armed.
+ * Locks notifications until the transaction ends, in the same order in which repeated arrivals lock them. Returns the
+ * ids of those whose lease is still valid, with their current `armed_at`.
  */
 export async function lockClaimed(
   tx: TenantTx,
@@ -96,30 +98,31 @@ export async function lockClaimed(
   return new Map(rows.map(({ id, armed_at }) => [id, armed_at]))
 }
 
-/** What has become of a notification. */
-export interface Outcome {
+/** The outcome of processing a notification. */
+export interface NotificationOutcome {
   id: number
   state: NotificationState
-  reason: Reason | null
-  /** With a new tenant comes what is sealed anew by its key. */
+  reason: UnusableReason | null
+  /** The tenant. If it changes, `sealed` contains the fields encrypted with the new tenant's key. */
   tenant_id: number | null
   sealed: SealedFields | null
   payment_id: number | null
   provider_payment_id: string | null
   attempts: number
   tries: number
-  /** Null to leave it as it is. */
+  /** The new start of the retry period; null to leave the stored value unchanged. */
   armed_at: string | null
-  /** Of the ones that are to be tried again. */
+  /** When the notification is retried; null if it is not retried. */
   due_at: string | null
-  /** Null where this has proven nothing. */
+  /** When the notification was verified; null if this attempt did not verify it. */
   verified_at: string | null
   processed_at: string | null
 }
 
-/** Writes what has become of notifications that are locked. Nobody waits for it but the commit. */
-export function settle(tx: TenantTx, outcomes: readonly Outcome[]): void {
-  const column = <K extends keyof Outcome>(name: K) => outcomes.map((outcome) => outcome[name])
+/** Writes the outcomes of locked notifications. Sends the statement without waiting; only the commit waits for it. */
+export function settleNotifications(tx: TenantTx, outcomes: readonly NotificationOutcome[]): void {
+  const column = <K extends keyof NotificationOutcome>(name: K) =>
+    outcomes.map((outcome) => outcome[name])
   tx.send(
     settleAll({
       id: column('id'),
@@ -163,8 +166,11 @@ const settleAll = statement<Record<string, unknown>>(
     where n.id = o.id`,
 )
 
-/** Gives leases back, for others to claim now. */
-export async function release(tx: TenantTx, claimed: readonly Claimed[]): Promise<void> {
+/** Releases the leases of notifications, so that other workers can claim them immediately. */
+export async function releaseNotifications(
+  tx: TenantTx,
+  claimed: readonly Claimed[],
+): Promise<void> {
   await sql`update payment_notifications n set leased_until = null
     from unnest(${claimed.map(({ id }) => id)}::bigint[],
       ${claimed.map(({ attempts }) => attempts)}::integer[]) as c(id, attempts)

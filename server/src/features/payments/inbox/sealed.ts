@@ -1,6 +1,6 @@
 /**
- * What of a notification is sealed: its body and its signature. By the platform's key until a tenant is
- * proven, then by the tenant's, so that whoever destroys that key destroys them.
+ * Encrypts the body and the signature of a notification. Uses the platform's key until the tenant is verified, and then
+ * the tenant's key. Destroying the tenant's key makes the fields unreadable.
  */
 import {
   type KeyRing,
@@ -11,7 +11,7 @@ import {
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { findPlatformTenant } from '../../tenants/index.ts'
-import type { Reading } from '../payment-facts.ts'
+import type { PaymentReading } from '../payment-facts.ts'
 
 export const PAYMENT_NOTIFICATIONS: SealedTable = {
   table: 'payment_notifications',
@@ -25,10 +25,10 @@ const placesOf = ({ seal_id }: SealPlace) => ({
   signature: placeIn(PAYMENT_NOTIFICATIONS, 'sealed_signature', seal_id),
 })
 
-/** What the provider has sent. */
-export interface Sent {
+/** A notification as the provider sent it. */
+export interface SentNotification {
   body: Buffer
-  /** The header as it came; null where there was none. */
+  /** The signature header as received; null if the request had no signature header. */
   signature: string | null
 }
 
@@ -37,16 +37,16 @@ export interface SealedFields {
   sealed_signature: Buffer | null
 }
 
-/** Where a notification's fields are sealed to. */
+/** The row and the tenant to which the encrypted fields of a notification are bound. */
 export interface SealPlace {
   seal_id: string
   tenant_id: number | null
 }
 
 export interface Seals {
-  seal(tx: TenantTx, sent: Sent, place: SealPlace): Promise<SealedFields>
-  /** @throws UnreadableError when the key or the place differs, or a byte was changed */
-  open(tx: TenantTx, sealed: SealedFields, place: SealPlace): Promise<Sent>
+  seal(tx: TenantTx, sent: SentNotification, place: SealPlace): Promise<SealedFields>
+  /** Decrypts the fields. @throws UnreadableError if the key or the row differs, or a byte was changed */
+  open(tx: TenantTx, sealed: SealedFields, place: SealPlace): Promise<SentNotification>
 }
 
 export function openSeals(keyRing: KeyRing): Seals {
@@ -54,7 +54,7 @@ export function openSeals(keyRing: KeyRing): Seals {
   async function keeperOf(tx: TenantTx, { tenant_id }: SealPlace): Promise<number> {
     if (tenant_id !== null) return tenant_id
     platform ??= (await findPlatformTenant(tx))?.id
-    if (platform === undefined) throw new Error('there is no platform tenant')
+    if (platform === undefined) throw new Error('the platform tenant is missing')
     return platform
   }
   return {
@@ -80,20 +80,22 @@ export function openSeals(keyRing: KeyRing): Seals {
   }
 }
 
-/** What one that does not open says. */
-export const DOES_NOT_OPEN: Reading = { is: 'failed', reason: 'does_not_open' }
+/** The reading of a notification that cannot be decrypted. */
+export const DOES_NOT_OPEN: PaymentReading = { is: 'failed', reason: 'does_not_open' }
 
-/** Opens a notification; null for one that does not open, which the log tells: it must not hold others up. */
+/**
+ * Decrypts a notification. Returns null and logs a warning on failure, so that one notification does not block others.
+ */
 export async function openOrNull(
   { seals, log }: { seals: Pick<Seals, 'open'>; log: Logger },
   tx: TenantTx,
   one: SealedFields & SealPlace & { id: number },
-): Promise<Sent | null> {
+): Promise<SentNotification | null> {
   try {
     return await seals.open(tx, one, one)
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error
-    log.warn({ err: error, id: one.id }, 'a notification does not open')
+    log.warn({ err: error, id: one.id }, 'payment notification cannot be decrypted')
     return null
   }
 }

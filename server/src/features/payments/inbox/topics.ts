@@ -1,4 +1,4 @@
-/** What nodes are notified of where a notification waits to be worked on. */
+/** The topic that notifies nodes of payment notifications that wait in the inbox. */
 export const INBOX_TOPIC = 'payments'
 
 declare module '../../../platform/db/topics.ts' {

@@ -1,4 +1,4 @@
-/** Works the inbox off: claims what is due of a provider, reads it, and has it applied. */
+/** Processes the inbox of one provider: claims due notifications, reads them and applies the readings. */
 import { batcher } from '../../../lib/batcher.ts'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
@@ -7,20 +7,23 @@ import { type Changes, isPassing, logFailures, type Scopes } from '../../../plat
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
-import type { Provider, Reading } from '../payment-facts.ts'
-import { type Claimed, claim, nextDue, release } from './claims.store.ts'
-import { DOES_NOT_OPEN, openOrNull, type Seals, type Sent } from './sealed.ts'
+import type { PaymentReading, Provider } from '../payment-facts.ts'
+import { type Claimed, claimNotifications, nextDue, releaseNotifications } from './claims.store.ts'
+import { DOES_NOT_OPEN, openOrNull, type Seals, type SentNotification } from './sealed.ts'
 import { INBOX_TOPIC } from './topics.ts'
 
-/** Longer than any reading takes. */
+/** The duration of a notification's lease in milliseconds, longer than any reading takes. */
 export const LEASE_MS = MINUTE
 export const POLL_MS = SECOND
 export const MAX_TOGETHER = 200
 
-/** Finds out what a notification says. What it throws is tried again when the lease is over. */
-export type Reader = (sent: Sent, signal: AbortSignal) => Promise<Reading> | Reading
+/** Reads a notification. If the function throws, the notification is retried when its lease ends. */
+export type NotificationReader = (
+  sent: SentNotification,
+  signal: AbortSignal,
+) => Promise<PaymentReading> | PaymentReading
 
-export interface WorkerDeps {
+export interface InboxWorkerDeps {
   db: Scopes
   clock: Time
   changes: Changes
@@ -32,24 +35,27 @@ export interface WorkerDeps {
 
 export interface WorkerOptions {
   provider: Provider
-  read: Reader
-  /** Notifications under way at the most. */
+  read: NotificationReader
+  /** The maximum number of notifications that a node processes concurrently. */
   atOnce: number
 }
 
-export interface Worker {
-  /** Resolves when no notification is due, and none is being worked on. */
+export interface InboxWorker {
+  /** Resolves when no notification is due or being processed. */
   idle(): Promise<void>
   stop(patienceMs: number): Promise<void>
 }
 
-/** Milliseconds until then (ISO 8601), or until the inbox is looked at in any case. */
+/** Returns the milliseconds until `due` (ISO 8601), but at most the regular poll interval. */
 export const msUntil = (due: string, clock: Clock) =>
   Math.min(Math.max(Date.parse(due) - clock.now(), 1), POLL_MS)
 
-export const lookFailed = (log: Logger) => logFailures('looking for notifications', log)
+export const lookFailed = (log: Logger) => logFailures('polling of payment notifications', log)
 
-export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: WorkerOptions): Worker {
+export function startInboxWorker(
+  deps: InboxWorkerDeps,
+  { provider, read, atOnce }: WorkerOptions,
+): InboxWorker {
   const { db, clock, changes, log } = deps
   const working = new Map<Claimed, Promise<unknown>>()
   const cut = new AbortController()
@@ -58,12 +64,16 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     maxItems: MAX_TOGETHER,
     onError: (error, reads) => {
       if (isPassing(error)) return 'drop'
-      if (reads.length === 1) log.error({ err: error, id: reads[0]?.of?.claimed.id }, 'applying')
+      if (reads.length === 1)
+        log.error(
+          { err: error, id: reads[0]?.of?.claimed.id },
+          'applying of payment notifications failed',
+        )
       return 'split'
     },
   })
 
-  async function work(claimed: Claimed, sent: Sent | null): Promise<void> {
+  async function work(claimed: Claimed, sent: SentNotification | null): Promise<void> {
     const reading = sent ? await read(sent, cut.signal) : DOES_NOT_OPEN
     await applying.add({ reading, of: { claimed, sent } })
   }
@@ -73,16 +83,18 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
     if (room <= 0 || cut.signal.aborted) return false
     const { opened, next } = await db.acrossTenants(async (tx) => {
       const lease = { now: isoAt(clock), until: isoAt(clock, LEASE_MS) }
-      const claimed = await claim(tx, provider, lease, room)
-      const opened: { one: Claimed; sent: Sent | null }[] = []
+      const claimed = await claimNotifications(tx, provider, lease, room)
+      const opened: { one: Claimed; sent: SentNotification | null }[] = []
       for (const one of claimed) opened.push({ one, sent: await openOrNull(deps, tx, one) })
       return { opened, next: claimed.length > 0 ? null : await nextDue(tx, provider) }
     })
     for (const { one, sent } of opened) {
-      const done = canFail(work(one, sent), 'working on a notification', log).finally(() => {
-        working.delete(one)
-        looks.wake()
-      })
+      const done = canFail(work(one, sent), 'processing of a payment notification', log).finally(
+        () => {
+          working.delete(one)
+          looks.wake()
+        },
+      )
       working.set(one, done)
     }
     if (opened.length === room) return true
@@ -114,8 +126,8 @@ export function startWorker(deps: WorkerDeps, { provider, read, atOnce }: Worker
       const left = [...working.keys()]
       if (left.length > 0)
         await canFail(
-          db.acrossTenants((tx) => release(tx, left)),
-          'giving notifications back',
+          db.acrossTenants((tx) => releaseNotifications(tx, left)),
+          'release of payment notifications',
           log,
         )
     },

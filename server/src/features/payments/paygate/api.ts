@@ -1,31 +1,37 @@
-/** paygate's API: asked with the shop's credentials, few questions at once, and never believed blindly. */
+/** The client of paygate's API. Sends the shop's credentials, limits concurrency and validates every response. */
 import { SECOND } from '../../../lib/clock.ts'
+import { keyedQueue } from '../../../lib/keyed-queue.ts'
 import type { Exchange, Upstream } from '../../../platform/net/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { openTurns } from '../../../platform/throttle/index.ts'
 import { exactly, isObject, type JsonObject } from '../provider-json.ts'
 
 const DEADLINE_MS = 10 * SECOND
-/** Questions under way on a node, whoever asks. */
+/** The maximum number of concurrent requests of a node, for all callers together. */
 export const MAX_AT_ONCE = 8
 const PAGE = 100
 
-export type Answer =
-  /** `askedAt` is when it was asked, by the one clock of all nodes: what it says is no older. */
+export type PaygateAnswer =
+  /**
+   * The API returned an object. `askedAt` is the time of the request by the database's clock, which all nodes share.
+   * The object is at least as recent.
+   */
   | { is: 'said'; object: JsonObject; askedAt: number }
-  /** There is no such thing, or not yet. */
+  /** The API has no such object, or does not have it yet. */
   | { is: 'missing' }
-  /** The credentials are refused. */
+  /** The API rejected the credentials. */
   | { is: 'refused' }
-  /** No answer, or none that could be meant. */
+  /** The API did not respond, or its response was invalid. */
   | { is: 'away' }
 
 export interface PaygateApi {
-  /** @param id such as may stand in a path */
-  payment(id: string, signal: AbortSignal): Promise<Answer>
-  refund(id: string, signal: AbortSignal): Promise<Answer>
-  /** A page of the payments made since (ISO 8601). @param cursor of the page before; null for the first */
-  payments(since: string, cursor: string | null, signal: AbortSignal): Promise<Answer>
+  /** Fetches a payment. @param id must be safe in a path (`isAskable`) */
+  payment(id: string, signal: AbortSignal): Promise<PaygateAnswer>
+  refund(id: string, signal: AbortSignal): Promise<PaygateAnswer>
+  /**
+   * Fetches a page of the payments created since `since` (ISO 8601). @param cursor `next_cursor` of the last page, or
+   * null
+   */
+  payments(since: string, cursor: string | null, signal: AbortSignal): Promise<PaygateAnswer>
 }
 
 export interface PaygateApiOptions {
@@ -34,20 +40,20 @@ export interface PaygateApiOptions {
   url: string
   shopId: string
   secretKey: string
-  /** Of one clock for all nodes, ms since the epoch. */
+  /** Returns the time of a clock that all nodes share, in milliseconds since the epoch. */
   now: () => Promise<number>
   log: Logger
 }
 
 export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
   const { upstream, url, shopId, secretKey, now, log } = options
-  // RFC 7617.
+  // HTTP Basic authentication (RFC 7617).
   const credentials = Buffer.from(`${shopId}:${secretKey}`).toString('base64')
   const headers = { accept: 'application/json', authorization: `Basic ${credentials}` }
-  const inTurn = openTurns(MAX_AT_ONCE)
+  const queue = keyedQueue<string>({ perKey: MAX_AT_ONCE })
 
   async function send(path: string, signal: AbortSignal) {
-    // Not before its turn: of two nodes that ask, the one that has waited may well hear the newer answer.
+    // Reads the clock after queueing, because a request that waited may get a newer response than it would have before.
     const askedAt = await now()
     const exchange = await upstream.send({
       method: 'GET',
@@ -59,13 +65,13 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
     return { exchange, askedAt }
   }
 
-  async function ask(what: string, path: string, signal: AbortSignal): Promise<Answer> {
-    const { exchange, askedAt } = await inTurn('paygate', () => send(path, signal))
+  async function ask(what: string, path: string, signal: AbortSignal): Promise<PaygateAnswer> {
+    const { exchange, askedAt } = await queue.run('paygate', () => send(path, signal))
     const answer = meaningOf(exchange, askedAt)
     const { durationMs: ms } = exchange
     const fields = { provider: 'paygate', what, ms, is: answer.is, ...outcomeOf(exchange) }
-    if (answer.is === 'said') log.debug(fields, 'asked a provider')
-    else log.info(fields, 'asked a provider in vain')
+    if (answer.is === 'said') log.debug(fields, 'payment provider request completed')
+    else log.info(fields, 'payment provider request failed')
     return answer
   }
 
@@ -80,7 +86,7 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
   }
 }
 
-function meaningOf(exchange: Exchange, askedAt: number): Answer {
+function meaningOf(exchange: Exchange, askedAt: number): PaygateAnswer {
   if (exchange.kind === 'failed') return { is: 'away' }
   const { status, body } = exchange
   if (status === 401 || status === 403) return { is: 'refused' }
@@ -89,7 +95,7 @@ function meaningOf(exchange: Exchange, askedAt: number): Answer {
   return isObject(object) ? { is: 'said', object, askedAt } : { is: 'away' }
 }
 
-/** For the log: nothing of what was said. */
+/** Returns the log fields of an exchange, without any content of the response. */
 const outcomeOf = (exchange: Exchange) =>
   exchange.kind === 'answered'
     ? { status: exchange.status }

@@ -1,7 +1,7 @@
-/** What is taken for a notice of paygate's, and what it claims. */
+/** Tests which bodies are accepted as paygate notices, and which statuses the notices claim. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Problem } from '../../../lib/problems.ts'
-import { hintIn, noticeIn } from './notice.ts'
+import { hintIn, paygateNoticeIn } from './notice.ts'
 
 const bytes = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -16,8 +16,8 @@ const SUCCEEDED = {
 }
 
 describe('a notice', () => {
-  test('is named by what happened to what, as it has no id of its own', () => {
-    expect(noticeIn(bytes(SUCCEEDED))).toEqual({
+  test("has a key of the event, the object's id and the object's status", () => {
+    expect(paygateNoticeIn(bytes(SUCCEEDED))).toEqual({
       provider: 'paygate',
       event_key: '["payment.succeeded","2b-A_9","succeeded"]',
       type: 'payment.succeeded',
@@ -25,9 +25,9 @@ describe('a notice', () => {
     })
   })
 
-  test('of a refund names its payment beside', () => {
+  test("contains the payment's id if it is about a refund", () => {
     const refund = { event: 'refund.succeeded', object: { id: 'r1', payment_id: 'p1' } }
-    expect(noticeIn(bytes(refund))).toMatchObject({
+    expect(paygateNoticeIn(bytes(refund))).toMatchObject({
       event_key: '["refund.succeeded","r1",""]',
       provider_payment_id: 'p1',
     })
@@ -35,27 +35,27 @@ describe('a notice', () => {
 
   test.each([
     ['of another type', { event: 'payout.succeeded', object: { id: 'x' } }, null],
-    ['with a status that is no text', { event: 'payment.x', object: { id: 'x', status: 7 } }, 'x'],
-    ['with an id that no path may hold', { event: 'payment.x', object: { id: '../x' } }, '../x'],
-    ['with more than is known', { ...SUCCEEDED, __proto__x: 1, extra: {} }, '2b-A_9'],
+    ['with a status that is not text', { event: 'payment.x', object: { id: 'x', status: 7 } }, 'x'],
+    ['with an id that is unsafe in a path', { event: 'payment.x', object: { id: '../x' } }, '../x'],
+    ['with unknown fields', { ...SUCCEEDED, __proto__x: 1, extra: {} }, '2b-A_9'],
     ['full of numbers', { ...SUCCEEDED, x: Array(100_000).fill(1) }, '2b-A_9'],
-    ['with a number beyond all', `{"x":1e999,${JSON.stringify(SUCCEEDED).slice(1)}`, '2b-A_9'],
-    ['that names it twice', '{"event":"payment.x","object":1,"object":{"id":"y"}}', 'y'],
-    ['nested a little', nested(500), 'x'],
+    ['with a number that overflows', `{"x":1e999,${JSON.stringify(SUCCEEDED).slice(1)}`, '2b-A_9'],
+    ['with a duplicate key', '{"event":"payment.x","object":1,"object":{"id":"y"}}', 'y'],
+    ['with moderate nesting', nested(500), 'x'],
     ['with brackets in a text', { ...SUCCEEDED, x: `\\"${'['.repeat(5_000)}` }, '2b-A_9'],
-  ])('%s is taken', (_what, body, provider_payment_id) => {
-    expect(noticeIn(bytes(body))).toMatchObject({ provider_payment_id })
+  ])('is accepted %s', (_what, body, provider_payment_id) => {
+    expect(paygateNoticeIn(bytes(body))).toMatchObject({ provider_payment_id })
   })
 
   test.each([
     ['no body', ''],
-    ['no JSON', '{'],
-    ['no UTF-8', Buffer.from('{"event":"payment.x","object":{"id":"\xe9"}}', 'latin1')],
+    ['invalid JSON', '{'],
+    ['invalid UTF-8', Buffer.from('{"event":"payment.x","object":{"id":"\xe9"}}', 'latin1')],
     ['a list', [SUCCEEDED]],
     ['null', null],
     ['no event', { object: { id: 'x' } }],
     ['an empty event', { event: '', object: { id: 'x' } }],
-    ['an event that is no text', { event: 1, object: { id: 'x' } }],
+    ['an event that is not text', { event: 1, object: { id: 'x' } }],
     ['an event that is long', { event: 'x'.repeat(65), object: { id: 'x' } }],
     ['no object', { event: 'payment.x' }],
     ['an object that is a list', { event: 'payment.x', object: [{ id: 'x' }] }],
@@ -64,34 +64,34 @@ describe('a notice', () => {
     ['an id that is a number', { event: 'payment.x', object: { id: 7 } }],
     ['an id that is long', { event: 'payment.x', object: { id: 'x'.repeat(256) } }],
     ['a NUL in the id', { event: 'payment.x', object: { id: 'a\0b' } }],
-    ['half a character in the id', '{"event":"payment.x","object":{"id":"\\ud800"}}'],
-    ['a name that is inherited', '{"event":"payment.x","__proto__":{"object":{"id":"x"}}}'],
+    ['a lone surrogate in the id', '{"event":"payment.x","object":{"id":"\\ud800"}}'],
+    ['an inherited property', '{"event":"payment.x","__proto__":{"object":{"id":"x"}}}'],
     ['an object that is a number', { event: 'payment.x', object: 7 }],
     ['a number', 7],
-    ['deep nesting beside what counts', nested(100_000)],
+    ['deep nesting beside valid fields', nested(100_000)],
     ['deep nesting', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
-  ])('is not %s: 400', (_what, body) => {
+  ])('is rejected with 400 for %s', (_what, body) => {
     const sent = Buffer.isBuffer(body) ? body : bytes(body)
-    expect(() => noticeIn(sent)).toThrow(
+    expect(() => paygateNoticeIn(sent)).toThrow(
       expect.objectContaining({ code: 'notification_unreadable', status: 400 }),
     )
-    expect(() => noticeIn(sent)).toThrow(Problem)
+    expect(() => paygateNoticeIn(sent)).toThrow(Problem)
     expect(hintIn(sent)).toBeUndefined()
   })
 
-  test('is read without a function that is called for each of its numbers', () => {
+  test('is parsed without a JSON reviver, which would be called for each number', () => {
     const parse = vi.spyOn(JSON, 'parse')
     onTestFinished(() => parse.mockRestore())
     const body = bytes({ ...SUCCEEDED, x: [1, 1, 1] })
-    noticeIn(body)
+    paygateNoticeIn(body)
     hintIn(body)
     expect(parse.mock.calls).toEqual([[body.toString()], [body.toString()]])
   })
 
-  test('that is stored has a key which fits an index, whatever is in it', () => {
+  test('always has a key that fits into a database index', () => {
     const object = { id: '\u0001'.repeat(255), status: '\u0001'.repeat(64) }
-    const { event_key } = noticeIn(bytes({ event: '\u0001'.repeat(64), object }))
-    // PostgreSQL: the largest entry of a B-tree.
+    const { event_key } = paygateNoticeIn(bytes({ event: '\u0001'.repeat(64), object }))
+    // PostgreSQL limits the size of an entry in a B-tree index.
     expect(Buffer.byteLength(event_key)).toBeLessThan(2_700)
   })
 })
@@ -108,7 +108,7 @@ describe('a hint', () => {
     ['refund.succeeded', 'succeeded', 'refund', ['succeeded', 'succeeded']],
     ['payout.succeeded', 'succeeded', 'other', ['succeeded', 'succeeded']],
     ['payment_method.active', undefined, 'other', []],
-  ])('of %s with the status %s asks for a %s', (event, status, about, claims) => {
+  ])('reads %s with the status %s as a hint about: %s', (event, status, about, claims) => {
     expect(hint(event, status)).toEqual({ about, id: 'x', claims })
   })
 })

@@ -1,4 +1,4 @@
-/** The bodies of paygate's notices: a hint that something is to be asked for, and what should be heard then. */
+/** Parses paygate notices. A notice is a hint to fetch an object, and claims statuses that the API must confirm. */
 import { Problem } from '../../../lib/problems.ts'
 import type { Notice } from '../payment-facts.ts'
 import { inexactly, isName, isObject } from '../provider-json.ts'
@@ -7,12 +7,12 @@ import { type ApiStatus, isApiStatus } from './payment.ts'
 const MAX_ID = 255
 const MAX_WORD = 64
 
-/** What a notice asks for, and what it claims. */
+/** The object to fetch, and the statuses that the notice claims. */
 export interface Hint {
   about: 'payment' | 'refund' | 'other'
-  /** Of the payment or the refund, as the notice has it. */
+  /** The id of the payment or refund, as the notice states it. */
   id: string
-  /** What the provider's API has to say at the least, for the notice to be true. */
+  /** The statuses that the API must report, or exceed, for the notice to be true. */
   claims: readonly ApiStatus[]
 }
 
@@ -21,8 +21,8 @@ interface Body {
   object: { id: string; status?: unknown; payment_id?: unknown }
 }
 
-/** Reads no more than has to be right for a notice to be stored. @throws Problem 400 */
-export function noticeIn(body: Buffer): Notice {
+/** Reads only the fields that must be valid to store a notice. @throws Problem 400 if they are invalid */
+export function paygateNoticeIn(body: Buffer): Notice {
   const read = parsed(body)
   if (!read) throw new Problem('notification_unreadable')
   const { event, object } = read
@@ -30,14 +30,14 @@ export function noticeIn(body: Buffer): Notice {
   const payment = event.startsWith('payment.') ? object.id : object.payment_id
   return {
     provider: 'paygate',
-    // It has no id of its own: what happened to what names it.
+    // Notices from paygate have no id, so the event, the object and its status identify them.
     event_key: JSON.stringify([event, object.id, status]),
     type: event,
     provider_payment_id: isName(payment, MAX_ID) ? payment : null,
   }
 }
 
-/** What a stored notice asks for; undefined where it says nothing. */
+/** Returns the hint in a stored notice, or undefined if the notice is unreadable. */
 export function hintIn(body: Buffer): Hint | undefined {
   const read = parsed(body)
   if (!read) return undefined
@@ -47,7 +47,7 @@ export function hintIn(body: Buffer): Hint | undefined {
 }
 
 function parsed(body: Buffer): Body | undefined {
-  // No number of a hint is ever used: amounts are what the API says of them.
+  // Numbers may lose precision here, because amounts are read only from the API.
   const value = inexactly(body)
   if (!isObject(value) || !isName(value.event, MAX_WORD)) return undefined
   const { event, object } = value
@@ -56,7 +56,7 @@ function parsed(body: Buffer): Body | undefined {
     : undefined
 }
 
-/** What has become of the object, by the event's name. */
+/** Returns the part of an event's name after the dot, which is a status. */
 const wordOf = (event: string) => event.slice(event.indexOf('.') + 1)
 
 function aboutOf(event: string): Hint['about'] {

@@ -1,14 +1,14 @@
-/** paygate: does not sign its notices, so its API is asked what each is worth (decisions §6). */
+/** The paygate provider. It does not sign its notices, so paygate's API has to confirm each notice (decisions §6). */
 import type { Scopes } from '../../../platform/db/index.ts'
 import { type Network, openUpstream } from '../../../platform/net/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { PaymentProvider } from '../provider.ts'
 import { MAX_AT_ONCE, openPaygateApi, type PaygateApi } from './api.ts'
-import { noticeIn } from './notice.ts'
+import { paygateNoticeIn } from './notice.ts'
 import { readBack } from './read-back.ts'
 import { databaseTime } from './time.store.ts'
 
-/** The variables of the configuration: all four, or none. */
+/** The configuration variables of paygate. Either all are set or none. */
 export interface PaygateSettings {
   PAYGATE_API_URL: string | undefined
   PAYGATE_SHOP_ID: string | undefined
@@ -17,7 +17,7 @@ export interface PaygateSettings {
 }
 
 export interface Paygate extends PaymentProvider {
-  /** Null while it is not configured. */
+  /** The client of paygate's API; null if paygate is not configured. */
   api: PaygateApi | null
   close(): Promise<void>
 }
@@ -35,7 +35,7 @@ export function openPaygate(
   return {
     isConfigured: true,
     judge: (body) => judged(body, 'hint'),
-    // Nothing is proven by what is stored: the API will say.
+    // A stored notice proves nothing. The API has to confirm it when it is read.
     prove: ({ verified_at }) => ({ verified_at }),
     read: ({ body }, signal) => read(body, signal),
     networks: settings.PAYGATE_ALLOWED_NETWORKS,
@@ -46,7 +46,7 @@ export function openPaygate(
 }
 
 const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
-  notice: noticeIn(body),
+  notice: paygateNoticeIn(body),
   sent: { body, signature: null },
   standing,
 })

@@ -1,7 +1,7 @@
-/** A payment of paygate's API, in the one form that payments have. */
+/** Tests how a payment returned by paygate's API is converted to payment facts. */
 import { describe, expect, test } from 'vitest'
 import { exactly, type JsonObject } from '../provider-json.ts'
-import { isApiStatus, isAskable, readingOf, saysAtLeast } from './payment.ts'
+import { isApiStatus, isAskable, paygateReadingOf, saysAtLeast } from './payment.ts'
 
 const PAYMENT = {
   id: '2b-A_9',
@@ -10,14 +10,14 @@ const PAYMENT = {
   metadata: { tenant_id: '7' },
 }
 
-/** As the API's answer is read: from its bytes. */
+/** Reads a payment from bytes, like a response of the API is read. */
 const read = (payment: object) =>
-  readingOf(exactly(Buffer.from(JSON.stringify(payment))) as JsonObject, 5)
+  paygateReadingOf(exactly(Buffer.from(JSON.stringify(payment))) as JsonObject, 5)
 const amount = (value: unknown, currency: unknown) =>
   read({ ...PAYMENT, amount: { value, currency } })
 
 describe('a payment', () => {
-  test('is read with nothing of it but what counts', () => {
+  test('is converted to payment facts without its other fields', () => {
     const payer = { ...PAYMENT, payer: { name: 'Ann' }, description: 'x', livemode: 1 }
     expect(read(payer)).toEqual({
       is: 'payment',
@@ -40,7 +40,7 @@ describe('a payment', () => {
     ['waiting_for_capture', 'authorized'],
     ['canceled', 'canceled'],
     ['succeeded', 'succeeded'],
-  ])('that is %s there is %s here', (status, expected) => {
+  ])('maps its status %s to %s', (status, expected) => {
     expect(read({ ...PAYMENT, status })).toMatchObject({ facts: { status: expected } })
   })
 
@@ -49,7 +49,7 @@ describe('a payment', () => {
     [{ refunded_amount: { value: '40.50', currency: 'eur' } }, 4_050],
     [{ refunded_amount: { value: '100', currency: 'EUR' } }, 10_000],
     [{ refunded_amount: null }, 0],
-  ])('with %j has so much refunded', (more, amount_refunded) => {
+  ])('has its refunded amount read from %j', (more, amount_refunded) => {
     expect(read({ ...PAYMENT, ...more })).toMatchObject({ facts: { amount_refunded } })
   })
 
@@ -58,7 +58,7 @@ describe('a payment', () => {
     ['100.00', 'JPY', 100],
     ['1.234', 'KWD', 1_234],
     ['0', 'EUR', 0],
-  ])('of %s %s is an exact number of minor units', (value, currency, units) => {
+  ])('has its amount %s %s converted exactly', (value, currency, units) => {
     expect(amount(value, currency)).toMatchObject({ facts: { amount: units } })
   })
 
@@ -67,32 +67,32 @@ describe('a payment', () => {
     [7, 7],
     ['007', 7],
     [9_007_199_254_740_991, 9_007_199_254_740_991],
-  ])('of the tenant %j is of %i', (tenant_id, expected) => {
+  ])('has its tenant id %j read as %i', (tenant_id, expected) => {
     expect(read({ ...PAYMENT, metadata: { tenant_id } })).toMatchObject({
       facts: { tenant_id: expected },
     })
   })
 })
 
-describe('a payment fails', () => {
+describe('an invalid payment', () => {
   test.each([
     ['without a status', { status: undefined }, 'unreadable'],
     ['with an unknown status', { status: 'lost' }, 'unreadable'],
-    ['with the name of a method as status', { status: 'toString' }, 'unreadable'],
-    ['with an id that no path may hold', { id: 'a/b' }, 'unreadable'],
+    ['with a status named like a method', { status: 'toString' }, 'unreadable'],
+    ['with an id that is unsafe in a path', { id: 'a/b' }, 'unreadable'],
     ['without metadata', { metadata: undefined }, 'tenant_unreadable'],
-    ['of the tenant 0', { metadata: { tenant_id: 0 } }, 'tenant_unreadable'],
-    ['of the tenant 7.5', { metadata: { tenant_id: 7.5 } }, 'tenant_unreadable'],
-    ['of the tenant " 7"', { metadata: { tenant_id: ' 7' } }, 'tenant_unreadable'],
-    ['of the tenant -7', { metadata: { tenant_id: '-7' } }, 'tenant_unreadable'],
+    ['with tenant 0', { metadata: { tenant_id: 0 } }, 'tenant_unreadable'],
+    ['with tenant 7.5', { metadata: { tenant_id: 7.5 } }, 'tenant_unreadable'],
+    ['with tenant " 7"', { metadata: { tenant_id: ' 7' } }, 'tenant_unreadable'],
+    ['with tenant -7', { metadata: { tenant_id: '-7' } }, 'tenant_unreadable'],
     ['without an amount', { amount: undefined }, 'currency_unknown'],
-    ['with an amount alone', { amount: '100.00' }, 'currency_unknown'],
+    ['with an amount without a currency', { amount: '100.00' }, 'currency_unknown'],
     [
       'with a refund in another currency',
       { refunded_amount: { value: '1.00', currency: 'USD' } },
       'amount_unreadable',
     ],
-  ])('%s', (_what, more, reason) => {
+  ])('is rejected %s', (_what, more, reason) => {
     expect(read({ ...PAYMENT, ...more })).toMatchObject({ is: 'failed', reason })
   })
 
@@ -105,20 +105,20 @@ describe('a payment fails', () => {
     ['90071992547409.92', 'EUR', 'amount_unreadable'],
     ['1.00', 'ABC', 'currency_unknown'],
     ['1.00', undefined, 'currency_unknown'],
-  ])('with the amount %j %s, and is never rounded', (value, currency, reason) => {
+  ])('is rejected with the amount %j %s instead of being rounded', (value, currency, reason) => {
     expect(amount(value, currency)).toEqual({ is: 'failed', reason, tenant_id: 7 })
   })
 
-  test('where the tenant is a number that JavaScript would round', () => {
+  test('is rejected with a tenant id that JavaScript would round', () => {
     const text = JSON.stringify(PAYMENT).replace('"7"', '9007199254740993')
-    expect(readingOf(exactly(Buffer.from(text)) as JsonObject, 5)).toMatchObject({
+    expect(paygateReadingOf(exactly(Buffer.from(text)) as JsonObject, 5)).toMatchObject({
       is: 'failed',
       reason: 'tenant_unreadable',
     })
   })
 })
 
-describe('what the API says', () => {
+describe('a status of the API', () => {
   test.each([
     ['succeeded', 'succeeded', true],
     ['succeeded', 'pending', true],
@@ -129,11 +129,11 @@ describe('what the API says', () => {
     ['canceled', 'succeeded', false],
     ['lost', 'pending', false],
     [undefined, 'pending', false],
-  ] as const)('%s confirms %s: %s', (said, claimed, expected) => {
+  ] as const)('is compared with the claim: %s confirms %s: %s', (said, claimed, expected) => {
     expect(saysAtLeast(said, claimed)).toBe(expected)
   })
 
-  test('knows its own words alone', () => {
+  test('is recognized only if its name is known', () => {
     expect(['pending', 'toString', 'Pending', '', undefined, 7].map(isApiStatus)).toEqual([
       true,
       ...Array(5).fill(false),
@@ -153,6 +153,6 @@ test.each([
   ['a\n', false],
   ['é', false],
   [7, false],
-])('%j may stand in a path: %s', (id, expected) => {
+])('decides whether %j is safe in a path: %s', (id, expected) => {
   expect(isAskable(id)).toBe(expected)
 })

@@ -1,6 +1,6 @@
-/** A payment as paygate's API has it, and what it comes to. */
+/** Converts a payment returned by paygate's API to payment facts. */
 import { currencyOf, minorUnits } from '../money.ts'
-import type { Reading, Reason, SaidStatus } from '../payment-facts.ts'
+import type { PaymentReading, SaidStatus, UnusableReason } from '../payment-facts.ts'
 import { isObject, type JsonObject, tenantIn } from '../provider-json.ts'
 
 const STATUSES = {
@@ -12,27 +12,27 @@ const STATUSES = {
 
 export type ApiStatus = keyof typeof STATUSES
 
-/** In the order in which each outranks those before it. */
+/** The statuses in ascending order of rank. */
 const ORDER: readonly unknown[] = Object.keys(STATUSES)
 
 export const isApiStatus = (value: unknown): value is ApiStatus => ORDER.includes(value)
 
-/** Whether what the API says is as much as what was claimed, or more. */
+/** Returns whether the API's status equals or outranks the claimed status. */
 export const saysAtLeast = (said: unknown, claimed: ApiStatus): boolean =>
   ORDER.indexOf(said) >= ORDER.indexOf(claimed)
 
-/** Names that may stand in a path as they are; no other is ever asked for. */
+/** Matches ids that are safe in a path without encoding. No other id is ever requested. */
 const ASKABLE = /^[A-Za-z0-9_-]{1,64}$/
 
 export const isAskable = (id: unknown): id is string => typeof id === 'string' && ASKABLE.test(id)
 
-/** What the API's payment says. @param saidAt when our question began, ms since the epoch */
-export function readingOf(payment: JsonObject, saidAt: number): Reading {
+/** Converts a payment from the API. @param saidAt when our request started, in milliseconds since the epoch */
+export function paygateReadingOf(payment: JsonObject, saidAt: number): PaymentReading {
   const { id, status, metadata } = payment
   if (!isAskable(id) || !isApiStatus(status)) return { is: 'failed', reason: 'unreadable' }
   const tenant_id = tenantIn(metadata)
   if (tenant_id === undefined) return { is: 'failed', reason: 'tenant_unreadable' }
-  const failed = (reason: Reason): Reading => ({ is: 'failed', reason, tenant_id })
+  const failed = (reason: UnusableReason): PaymentReading => ({ is: 'failed', reason, tenant_id })
   const currency = isObject(payment.amount) ? currencyOf(payment.amount.currency) : undefined
   if (currency === undefined) return failed('currency_unknown')
   const amount = sumIn(payment.amount, currency)
@@ -54,7 +54,7 @@ export function readingOf(payment: JsonObject, saidAt: number): Reading {
   }
 }
 
-/** `{value, currency}` in minor units; undefined for what is no amount of this currency. */
+/** Converts `{value, currency}` to minor units. Returns undefined if it is not a valid amount in this currency. */
 export function sumIn(sum: unknown, currency: string): number | undefined {
   if (!isObject(sum) || currencyOf(sum.currency) !== currency) return undefined
   return minorUnits(sum.value, currency)

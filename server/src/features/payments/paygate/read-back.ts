@@ -1,31 +1,31 @@
 /**
- * Finds out what a notice of paygate's is worth. It is only a hint, as nobody has signed it: what counts
- * is what the API says when it is asked, and it has to say as much as the notice does (decisions §6).
+ * Asks paygate's API to confirm a notice. An unsigned notice is only a hint. The API's response counts, and must
+ * confirm at least the statuses that the notice claims (decisions §6).
  */
-import type { Reading } from '../payment-facts.ts'
+import type { PaymentReading } from '../payment-facts.ts'
 import type { JsonObject } from '../provider-json.ts'
-import type { Answer, PaygateApi } from './api.ts'
+import type { PaygateAnswer, PaygateApi } from './api.ts'
 import { type Hint, hintIn } from './notice.ts'
-import { isApiStatus, isAskable, readingOf, saysAtLeast, sumIn } from './payment.ts'
+import { isApiStatus, isAskable, paygateReadingOf, saysAtLeast, sumIn } from './payment.ts'
 
-export type ReadBack = (body: Buffer, signal: AbortSignal) => Promise<Reading>
+export type ReadBack = (body: Buffer, signal: AbortSignal) => Promise<PaymentReading>
 
 export function readBack(api: PaygateApi): ReadBack {
   async function ofPayment(
     id: string,
     signal: AbortSignal,
     isTrue: (payment: JsonObject) => boolean,
-  ): Promise<Reading> {
+  ): Promise<PaymentReading> {
     const answer = await api.payment(id, signal)
     if (answer.is !== 'said') return again(answer)
     if (answer.object.id !== id) return AWAY
     const { object: payment, askedAt } = answer
-    // No state that we know can be waited for: it is told at once.
-    if (!isApiStatus(payment.status) || isTrue(payment)) return readingOf(payment, askedAt)
+    // Reports an unknown status as unreadable without a retry, because a retry would not help.
+    if (!isApiStatus(payment.status) || isTrue(payment)) return paygateReadingOf(payment, askedAt)
     return UNCONFIRMED
   }
 
-  async function ofRefund({ id, claims }: Hint, signal: AbortSignal): Promise<Reading> {
+  async function ofRefund({ id, claims }: Hint, signal: AbortSignal): Promise<PaymentReading> {
     const answer = await api.refund(id, signal)
     if (answer.is !== 'said') return again(answer)
     const { object: refund } = answer
@@ -35,7 +35,7 @@ export function readBack(api: PaygateApi): ReadBack {
     const reading = await ofPayment(refund.payment_id, signal, (payment) =>
       isCounted(refund, payment),
     )
-    // The sum may hold others alone that were made before it.
+    // The refunded total may not include this refund yet, but only earlier ones.
     return reading.is === 'payment' && refund.status === 'succeeded'
       ? { ...reading, isGrowth: true }
       : reading
@@ -52,21 +52,21 @@ export function readBack(api: PaygateApi): ReadBack {
   }
 }
 
-/** Whether the payment knows of the refund already: both are asked for one after the other. */
+/** Returns whether the payment's refunded total can already include the refund. */
 function isCounted(refund: JsonObject, payment: JsonObject): boolean {
   if (refund.status !== 'succeeded') return true
-  const said = readingOf(payment, 0)
+  const said = paygateReadingOf(payment, 0)
   if (said.is !== 'payment') return true
   const { amount_refunded, currency } = said.facts
   const sum = sumIn(refund.amount, currency)
   return typeof amount_refunded !== 'number' || sum === undefined || amount_refunded >= sum
 }
 
-const AWAY: Reading = { is: 'later', reason: 'provider_away', forGood: false }
-const UNCONFIRMED: Reading = { is: 'later', reason: 'not_confirmed', forGood: false }
-const REFUSED: Reading = { is: 'later', reason: 'provider_refused', forGood: true }
+const AWAY: PaymentReading = { is: 'later', reason: 'provider_away', forGood: false }
+const UNCONFIRMED: PaymentReading = { is: 'later', reason: 'not_confirmed', forGood: false }
+const REFUSED: PaymentReading = { is: 'later', reason: 'provider_refused', forGood: true }
 
-function again({ is }: Exclude<Answer, { is: 'said' }>): Reading {
+function again({ is }: Exclude<PaygateAnswer, { is: 'said' }>): PaymentReading {
   if (is === 'refused') return REFUSED
   return is === 'missing' ? UNCONFIRMED : AWAY
 }

@@ -1,44 +1,46 @@
-/** The SQL of the position up to which a provider's own list of payments was read, and of who reads it. */
+/** SQL of payment reconciliation: stores the position in a provider's list of payments, and the lease of a run. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Provider } from '../payment-facts.ts'
 import '../payments.table.ts'
 
-/** A run that was claimed: nobody else begins one while its lease holds. */
+/** A claimed reconciliation run. No other node starts a run while its lease is valid. */
 export interface Run {
   provider: Provider
-  /** The fence: who comes with an old number changes nothing. */
+  /** The fencing token. A node with an outdated value changes nothing. */
   attempts: number
-  /** By the database's clock, as positions are: a node's may be wrong. */
+  /** The start of the run by the database's clock, because the clock of a node may be wrong. */
   began_at: string
-  /** The beginning of the last run that came to its end. */
+  /** The start of the last completed run, ISO 8601. Null before the first completed run. */
   reconciled_to: string | null
-  /** Runs in a row that came to no end. */
+  /** The number of consecutive incomplete runs. */
   failures: number
 }
 
-/** So many milliseconds from now, by the database's clock: nodes need not agree on the time. */
+/** Returns SQL for the database's time plus `ms` milliseconds, so that the clocks of nodes need not agree. */
 const inMs = (ms: number) => sql`now() + ${ms}::float8 * interval '1 millisecond'`
 
-/** Makes a run due, unless one is due before. */
-export async function arm(tx: TenantTx, provider: Provider): Promise<void> {
+/** Schedules a run of the provider's reconciliation for now, unless a run is already due. */
+export async function scheduleReconciliation(tx: TenantTx, provider: Provider): Promise<void> {
   await sql`
     insert into payment_reconciliations as r (provider, due_at) values (${provider}, now())
     on conflict (provider) do update set due_at = least(r.due_at, excluded.due_at)`.execute(tx.db)
 }
 
-/** Milliseconds. */
-export interface Lease {
+/** The duration of a lease, and the plausible limits of stored times, in milliseconds. */
+export interface ReconciliationLease {
   holds: number
-  /** What is due or leased later than so far ahead was written by a clock that was wrong. */
+  /**
+   * The latest plausible due time and lease end, in milliseconds from now. Later times were written by a wrong clock.
+   */
   latest: { due: number; leased: number }
 }
 
-/** Claims the run if it is due and nobody is at it. */
-export async function claim(
+/** Claims the provider's run. Returns undefined if no run is due or another node has leased it. */
+export async function claimReconciliation(
   tx: TenantTx,
   provider: Provider,
-  { holds, latest }: Lease,
+  { holds, latest }: ReconciliationLease,
 ): Promise<Run | undefined> {
   const { rows } = await sql<Run>`
     update payment_reconciliations
@@ -50,8 +52,8 @@ export async function claim(
   return rows[0]
 }
 
-/** Returns whether the lease still held; then it does for so many milliseconds more. */
-export async function renew(
+/** Extends the lease of a run to `holds` milliseconds from now. Returns false if another node has claimed the run. */
+export async function renewReconciliation(
   tx: TenantTx,
   { provider, attempts }: Run,
   holds: number,
@@ -63,10 +65,10 @@ export async function renew(
 }
 
 /**
- * Ends the run. The next is due so many milliseconds behind its beginning.
- * @param reconciled_to the new position; null for one that came to no end
+ * Ends a run. The next run is due `end.pause` milliseconds after the start of this run.
+ * @param end `reconciled_to` is the new position in the list, or null for an incomplete run
  */
-export async function finish(
+export async function finishReconciliation(
   tx: TenantTx,
   { provider, attempts, began_at }: Run,
   end: { reconciled_to: string | null; pause: number; failures: number; is_refused: boolean },

@@ -1,30 +1,31 @@
 /**
- * Asks paygate for the payments whose notices may have been missed. Its list is read from the last good
- * run on, less an hour, and applied as notices are; so what is known already changes nothing, and a run
- * that dies is simply made again.
+ * Fetches payments whose notices may have been lost. Reads paygate's list from an hour before the last completed run
+ * on, and applies its payments like notices. Known payments stay unchanged, so an interrupted run can be repeated.
  */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import type { Background } from '../../../platform/feature.ts'
+import type { Background } from '../../../platform/feature/feature.ts'
 import type { Apply, Read } from '../applying/apply.ts'
-import type { Reading } from '../payment-facts.ts'
+import type { PaymentReading } from '../payment-facts.ts'
 import { isName, isObject } from '../provider-json.ts'
 import type { PaygateApi } from './api.ts'
-import { readingOf } from './payment.ts'
+import { paygateReadingOf } from './payment.ts'
 import * as store from './reconciliation.store.ts'
 import { openUnusable, type Unusable, type UnusableDeps } from './unusable.ts'
 
 const PROVIDER = 'paygate'
-/** For lists that lag, and for clocks that differ. */
+/** The overlap of the periods of two runs, which covers lists that lag and clocks that differ. */
 const OVERLAP_MS = HOUR
-/** How far the first run reaches back: as long as notices are kept that came while it was unconfigured. */
+/** The period of the first run. Equals the time for which notices are stored while paygate is not configured. */
 const FIRST_SPAN_MS = 7 * DAY
-/** Longer than a page takes. */
+/** The duration of a run's lease, longer than applying a page takes. */
 const LEASE_MS = 2 * MINUTE
 const FIRST_PAUSE_MS = MINUTE
 const POLL_MS = 2 * SECOND
-/** A million payments; a list without an end is a fault of the provider's. */
+/**
+ * The maximum number of pages in a run, which contain a million payments. A longer list is an error of the provider.
+ */
 const MAX_PAGES = 10_000
 const MAX_CURSOR = 1024
 
@@ -32,25 +33,25 @@ export interface ReconciliationDeps extends UnusableDeps {
   db: Scopes
   api: PaygateApi
   apply: Apply
-  /** `PAYGATE_RECONCILE_MINUTES`, in milliseconds. */
+  /** The time between runs in milliseconds, from `PAYGATE_RECONCILE_MINUTES`. */
   everyMs: number
 }
 
-/** Reconciles at once, and then every so often; one node at a time. */
+/** Starts reconciling at startup and then periodically, on one node at a time. */
 export function startReconciliation(deps: ReconciliationDeps): Background {
   const { db, log, everyMs } = deps
   const cut = new AbortController()
   let isArmed = false
 
-  const lease: store.Lease = {
+  const lease: store.ReconciliationLease = {
     holds: LEASE_MS,
     latest: { due: everyMs + OVERLAP_MS, leased: LEASE_MS + OVERLAP_MS },
   }
 
   async function look(): Promise<boolean> {
     const run = await db.acrossTenants(async (tx) => {
-      if (!isArmed) await store.arm(tx, PROVIDER)
-      return store.claim(tx, PROVIDER, lease)
+      if (!isArmed) await store.scheduleReconciliation(tx, PROVIDER)
+      return store.claimReconciliation(tx, PROVIDER, lease)
     })
     isArmed = true
     if (run) await reconcile(deps, run, cut.signal)
@@ -61,7 +62,7 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
     clock: db.clock,
     pollMs: POLL_MS,
     onError: (error, previous) => {
-      if (!previous) log.warn({ err: error }, 'reconciling payments failed')
+      if (!previous) log.warn({ err: error }, 'payment reconciliation failed')
     },
   })
   return {
@@ -82,11 +83,11 @@ async function reconcile(
   const end = await readAll(deps, run, signal)
   if (end === 'overtaken') return
   const isDone = end === 'done'
-  // What was called off is for another node, at once.
+  // An aborted run does not count as a failure, and another node can repeat it immediately.
   const failures = isDone ? 0 : run.failures + (signal.aborted ? 0 : 1)
   const pause = isDone ? everyMs : pauseAfter(failures, everyMs)
   await db.acrossTenants((tx) =>
-    store.finish(tx, run, {
+    store.finishReconciliation(tx, run, {
       reconciled_to: isDone ? run.began_at : null,
       pause: signal.aborted ? 0 : pause,
       failures,
@@ -94,7 +95,7 @@ async function reconcile(
     }),
   )
   if (!isDone && !signal.aborted)
-    log.warn({ provider: PROVIDER, failures }, 'a reconciliation came to no end')
+    log.warn({ provider: PROVIDER, failures }, 'payment reconciliation incomplete')
 }
 
 const pauseAfter = (failures: number, most: number) =>
@@ -119,9 +120,13 @@ async function readAll(
     const { items, next_cursor } = answer.object
     payments += items.length
     await unusable.note(await applyPage(deps, items, answer.askedAt))
-    if (!(await db.acrossTenants((tx) => store.renew(tx, run, LEASE_MS)))) return 'overtaken'
+    if (!(await db.acrossTenants((tx) => store.renewReconciliation(tx, run, LEASE_MS))))
+      return 'overtaken'
     if (next_cursor === undefined || next_cursor === null) {
-      log.info({ provider: PROVIDER, pages: seen.size, payments }, 'reconciled payments')
+      log.info(
+        { provider: PROVIDER, pages: seen.size, payments },
+        'payment reconciliation completed',
+      )
       return unusable.end() ? 'done' : 'failed'
     }
     if (!isName(next_cursor, MAX_CURSOR) || seen.has(next_cursor)) return 'failed'
@@ -130,7 +135,7 @@ async function readAll(
   return 'failed'
 }
 
-/** A position that is still to come was written while the clock was wrong, so it says nothing. */
+/** Returns the start of the period to read. Ignores a stored position in the future, which a wrong clock wrote. */
 function sinceOf({ began_at, reconciled_to }: store.Run): string {
   const isKnown = reconciled_to !== null && reconciled_to <= began_at
   return isKnown ? earlier(reconciled_to, OVERLAP_MS) : earlier(began_at, FIRST_SPAN_MS)
@@ -138,7 +143,7 @@ function sinceOf({ began_at, reconciled_to }: store.Run): string {
 
 const earlier = (time: string, ms: number) => new Date(Date.parse(time) - ms).toISOString()
 
-/** Applies the items of a page. Answers those that cannot be. */
+/** Applies the items of a page. Returns the items that cannot be applied. */
 async function applyPage(
   { apply }: ReconciliationDeps,
   items: readonly unknown[],
@@ -147,12 +152,12 @@ async function applyPage(
   const unusable: Unusable[] = []
   const itemOf = new Map<Read, unknown>()
   for (const item of items) {
-    const reading: Reading = isObject(item) ? readingOf(item, saidAt) : UNREADABLE
+    const reading: PaymentReading = isObject(item) ? paygateReadingOf(item, saidAt) : UNREADABLE
     if (reading.is === 'failed') unusable.push({ item, reason: reading.reason })
     else itemOf.set({ reading, of: null }, item)
   }
   let left = [...itemOf.keys()]
-  // Twice, as a payment that another node has added meanwhile is left alone the first time.
+  // Makes two passes, because the first pass skips payments that another node has just inserted.
   for (let pass = 0; pass < 2 && left.length > 0; pass += 1) {
     const settled = await apply(left)
     for (const { read, reason } of settled)
@@ -162,4 +167,4 @@ async function applyPage(
   return unusable
 }
 
-const UNREADABLE: Reading = { is: 'failed', reason: 'unreadable' }
+const UNREADABLE: PaymentReading = { is: 'failed', reason: 'unreadable' }

@@ -1,27 +1,27 @@
-/** What of a provider's list of payments cannot be used: neither silent nor in the way of the rest. */
+/** Records payments in a provider's list that cannot be applied, without blocking the other payments. */
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Provider, Reason } from '../payment-facts.ts'
+import type { Provider, UnusableReason } from '../payment-facts.ts'
 import { isObject } from '../provider-json.ts'
 import { isApiStatus, isAskable } from './payment.ts'
 
-/** An item of the list that changes nothing, though it should. */
+/** An item of the list that should change a payment but cannot be applied. */
 export interface Unusable {
   item: unknown
-  reason: Reason
+  reason: UnusableReason
 }
 
 export interface UnusableDeps {
   log: Logger
-  /** Takes a notice in, as if the provider had sent it. */
+  /** Stores a notice in the inbox as if the provider had sent it. */
   take: (notice: Buffer) => Promise<void>
 }
 
 /**
- * What of the list cannot be used goes to the inbox as if it had been notified of, so that operators see
- * it where they look and have it tried again, though later runs begin behind it.
+ * Stores unusable items of the list in the inbox as if the provider had sent notices. Operators can see and retry them
+ * there, although later runs no longer read these items.
  */
 export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
-  const counts: Partial<Record<Reason, number>> = {}
+  const counts: Partial<Record<UnusableReason, number>> = {}
   let nameless = 0
   return {
     async note(page: readonly Unusable[]): Promise<void> {
@@ -30,18 +30,18 @@ export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
       nameless += page.length - hints.length
       await Promise.all(hints.map(take))
     },
-    /** Says once what there was. Returns whether all of it is in the inbox. */
+    /** Logs the number of unusable items by reason. Returns whether all of them are in the inbox. */
     end(): boolean {
       if (Object.keys(counts).length > 0)
-        log.warn({ provider, counts }, 'payments of a list cannot be used')
+        log.warn({ provider, counts }, 'payments in a provider list are not usable')
       return nameless === 0
     },
   }
 }
 
 /**
- * The notice that says as much; undefined of what has no name to ask for. The reason, in place of the
- * status, keeps it apart from a true one of the same event, which may have been applied long ago.
+ * Returns a notice equivalent to the item, or undefined for an item without a usable id. The reason replaces the
+ * status, so that the notice's key differs from a real notice of the same event, which may have been applied long ago.
  */
 function hintOf({ item, reason: status }: Unusable): Buffer | undefined {
   if (!isObject(item) || !isAskable(item.id)) return undefined

@@ -1,4 +1,4 @@
-/** What operators see of payments, and how they have a notification tried again. */
+/** The payments and notifications that operators see, and manual retries of notifications. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Cursor } from '../../../lib/cursor.ts'
 import { type Page, toPage } from '../../../lib/page.ts'
@@ -17,9 +17,9 @@ import {
 import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { ofNamedTenant } from '../../tenants/index.ts'
-import { openOrNull, type Seals, type Sent } from '../inbox/sealed.ts'
+import { openOrNull, type Seals, type SentNotification } from '../inbox/sealed.ts'
 import { INBOX_TOPIC } from '../inbox/topics.ts'
-import type { Provider, Reason } from '../payment-facts.ts'
+import type { Provider, UnusableReason } from '../payment-facts.ts'
 import {
   type Discard,
   type Discarded,
@@ -34,20 +34,23 @@ import {
 } from '../payments.schema.ts'
 import * as store from './records.store.ts'
 
-/** What a query means: the time that it spans, and where its page begins. */
+/** The time span of a query and the start of its page. */
 interface Looked {
   span: Span
   from: Cursor | undefined
 }
 
-/** Since when a notification is proven, ISO 8601, or why it can't be worked on as things are now. */
+/**
+ * Returns when a notification was verified (ISO 8601, or null if not yet), or the reason why it cannot be processed
+ * now.
+ */
 export type Prove = (notification: {
-  sent: Sent
+  sent: SentNotification
   received_at: string
   verified_at: string | null
-}) => { verified_at: string | null } | { refused: Reason }
+}) => { verified_at: string | null } | { refused: UnusableReason }
 
-export interface RecordsDeps {
+export interface PaymentRecordsDeps {
   db: Scopes
   clock: Clock
   seals: Seals
@@ -55,7 +58,7 @@ export interface RecordsDeps {
   providers: { readonly [P in Provider]: { prove: Prove } }
 }
 
-export interface Records {
+export interface PaymentRecords {
   listPayments(caller: Auditor, query: PaymentQuery, looked: Looked): Promise<Page<Payment>>
   payment(caller: Auditor, id: number): Promise<PaymentWithNotifications>
   listNotifications(
@@ -63,15 +66,17 @@ export interface Records {
     query: NotificationQuery,
     looked: Looked,
   ): Promise<Page<PaymentNotification>>
-  /** With its body, which is journaled as a read. */
+  /** Returns a notification with its body, and records the access in the journal. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
-  /** Has it tried again now, or says why it cannot be. @throws Problem 409 where it is settled, or waits */
+  /**
+   * Retries a notification now, or records why it cannot be retried. @throws Problem 409 if it is settled or waiting
+   */
   process(caller: Admin, id: number): Promise<PaymentNotification>
-  /** Deletes unverified notifications. Verified ones and those under way stay. */
+  /** Deletes unverified notifications. Does not delete verified notifications or those being processed. */
   discard(caller: Superadmin, of: Discard): Promise<Discarded>
 }
 
-export function recordsService(deps: RecordsDeps): Records {
+export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords {
   const { db, seals } = deps
   return {
     async listPayments(caller, query, { span, from }) {
@@ -113,8 +118,8 @@ export function recordsService(deps: RecordsDeps): Records {
       try {
         return await run(true)
       } catch (error) {
-        // Another of the same event holds the key: it took it meanwhile, or is not the caller's to see. So
-        // this one goes on without it.
+        // Another notification of the event holds the key. It has just taken the key, or the caller cannot see it.
+        // This notification is therefore retried without the key.
         if (problemOf(error)?.code !== 'conflict') throw error
         return run(false)
       }
@@ -130,7 +135,7 @@ export function recordsService(deps: RecordsDeps): Records {
           resource_id: null,
           changes: { provider: provider ?? 'all', discarded },
         })
-        // Health reports count what is left.
+        // Makes the health check count the notifications again.
         tx.notify(INBOX_TOPIC)
         return { discarded }
       }),
@@ -138,7 +143,7 @@ export function recordsService(deps: RecordsDeps): Records {
 }
 
 async function process(
-  deps: RecordsDeps,
+  deps: PaymentRecordsDeps,
   tx: TenantTx,
   caller: Admin,
   id: number,
@@ -152,16 +157,16 @@ async function process(
 }
 
 /**
- * Has a notification worked on again now where it opens and its sender is proven, and otherwise notes why
- * it is not; one that would wait in vain has failed.
- * @param takesKey whether it is to hold the key of its event, where no other is seen to
- * @throws Problem 404, and 409 where it is settled, or is worked on by itself
+ * Retries a notification if it can be decrypted and its sender is verified. Otherwise records the reason, and marks the
+ * notification as failed if it was waiting.
+ * @param takesKey whether the notification takes the key of its event if no visible notification holds the key
+ * @throws Problem 404 if the notification does not exist, 409 if it is settled or already waiting to be processed
  */
-export async function tryAgain(
-  deps: Pick<RecordsDeps, 'clock' | 'seals' | 'providers' | 'log'>,
+async function tryAgain(
+  deps: PaymentRecordsDeps,
   tx: TenantTx,
   id: number,
-  takesKey = true,
+  takesKey: boolean,
 ): Promise<void> {
   const kept = orNotFound(await store.findKept(tx, id, true), 'notification')
   const isOpen = kept.state !== 'applied' && kept.state !== 'superseded' && kept.state !== 'ignored'
@@ -171,9 +176,9 @@ export async function tryAgain(
     ? deps.providers[kept.provider].prove({ ...kept, sent })
     : ({ refused: 'does_not_open' } as const)
   const now = isoAt(deps.clock)
-  if ('refused' in proven) return store.giveUp(tx, id, { now, reason: proven.refused })
+  if ('refused' in proven) return store.giveUpNotification(tx, id, { now, reason: proven.refused })
   if (kept.state === 'received') throw new Problem('notification_settled')
-  await store.arm(tx, id, { now, verified_at: proven.verified_at, takesKey })
+  await store.retryNotification(tx, id, { now, verified_at: proven.verified_at, takesKey })
   tx.notify(INBOX_TOPIC)
 }
 
@@ -181,7 +186,7 @@ async function found(tx: TenantTx, id: number): Promise<PaymentNotification> {
   return orNotFound(await store.findNotification(tx, id), 'notification')
 }
 
-/** What no tenant is proven of is an entry of whoever looked. */
+/** Appends a journal entry. If the notification has no verified tenant, the entry belongs to the caller's tenant. */
 async function note(
   tx: TenantTx,
   caller: Admin,

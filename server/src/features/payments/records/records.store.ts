@@ -1,10 +1,10 @@
-/** The SQL of what operators see of payments and notifications. */
+/** SQL of the payments and notifications that operators see. */
 import { sql } from 'kysely'
-import type { Asked, Found } from '../../../lib/page.ts'
+import type { Found, PageRequest } from '../../../lib/page.ts'
 import type { Span } from '../../../lib/span.ts'
 import { ofScope, readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { SealedFields, SealPlace } from '../inbox/sealed.ts'
-import { PROVIDERS, type Provider, type Reason } from '../payment-facts.ts'
+import { PROVIDERS, type Provider, type UnusableReason } from '../payment-facts.ts'
 import type {
   NotificationQuery,
   Payment,
@@ -45,10 +45,10 @@ const NOTIFICATION = [
   'due_at as next_attempt_at',
 ] as const
 
-/** The latest that a payment is shown with. */
+/** The maximum number of notifications shown with a payment. */
 const MAX_SHOWN = 100
 
-/** Deletes the unverified notifications of a provider, or of all. Returns how many. */
+/** Deletes the unverified notifications of a provider, or of all providers. Returns how many were deleted. */
 export async function discardUnverified(
   tx: TenantTx,
   provider: Provider | undefined,
@@ -63,7 +63,7 @@ export async function discardUnverified(
 
 export function listPayments(
   tx: TenantTx,
-  asked: Asked<PaymentQuery>,
+  asked: PageRequest<PaymentQuery>,
   span: Span,
 ): Promise<Found<Payment>> {
   const { query } = asked
@@ -81,7 +81,7 @@ function matching(all: ReturnType<typeof payments>, query: PaymentQuery, span: S
     filtered = filtered.where('currency', '=', query.currency.toUpperCase())
   if (query.provider_payment_id !== undefined) {
     filtered = filtered.where('provider_payment_id', '=', query.provider_payment_id)
-    // Said of every payment, so that the index that begins with the provider can be used.
+    // This condition is true for every payment. It lets PostgreSQL use the index that starts with the provider.
     if (!query.provider) filtered = filtered.where('provider', 'in', PROVIDERS)
   }
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
@@ -99,7 +99,7 @@ function payments(scope: Scoped) {
 
 export function listNotifications(
   tx: TenantTx,
-  asked: Asked<NotificationQuery>,
+  asked: PageRequest<NotificationQuery>,
   span: Span,
 ): Promise<Found<PaymentNotification>> {
   const { query } = asked
@@ -133,7 +133,7 @@ export function findNotification(
   return notifications(tx).where('id', '=', id).executeTakeFirst()
 }
 
-/** What no tenant is proven of belongs to the platform, and so to no deleted tenant. */
+/** Selects the notifications in scope. Notifications without a verified tenant are visible only across tenants. */
 function notifications(scope: Scoped) {
   const all = scope.db.selectFrom('payment_notifications').select(NOTIFICATION)
   if (scope.tenantId !== null) return all.where(ofScope(scope, 'tenant_id'))
@@ -148,7 +148,7 @@ export interface KeptNotification extends SealPlace, SealedFields {
   verified_at: string | null
 }
 
-/** What is kept of a notification. @param lock whether nobody else may change it until the transaction ends */
+/** Returns the stored row of a notification. @param lock whether to lock the row until the transaction ends */
 export function findKept(
   tx: TenantTx,
   id: number,
@@ -172,11 +172,12 @@ export function findKept(
 }
 
 /**
- * Has a notification worked on at once, with all its tries again. With `takesKey` it holds its key from now
- * on, unless another is seen to: then both are applied, of which the second changes nothing.
- * @throws a conflict where one holds the key that the transaction does not see
+ * Makes a notification due immediately, with its full number of retries. With `takesKey` it also takes the key of its
+ * event, unless a visible notification holds the key. In that case both are applied, and the second one changes
+ * nothing.
+ * @throws a conflict if a notification that the transaction cannot see holds the key
  */
-export async function arm(
+export async function retryNotification(
   tx: TenantTx,
   id: number,
   { now, verified_at, takesKey }: { now: string; verified_at: string | null; takesKey: boolean },
@@ -189,11 +190,11 @@ export async function arm(
     where n.id = ${id}`.execute(tx.db)
 }
 
-/** Notes why a notification that was tried by hand stays as it is; one that waited has failed. */
-export async function giveUp(
+/** Records why a manual retry failed. A waiting notification becomes `failed`. Other notifications keep their state. */
+export async function giveUpNotification(
   tx: TenantTx,
   id: number,
-  { now, reason }: { now: string; reason: Reason },
+  { now, reason }: { now: string; reason: UnusableReason },
 ): Promise<void> {
   await sql`update payment_notifications
     set state = case state when 'received' then 'failed' else state end, reason = ${reason},

@@ -1,4 +1,4 @@
-/** Background work of payments: ends what the inbox has kept for long enough, frees what a wrong clock holds up. */
+/** Maintains the payment inbox: deletes old notifications, and releases notifications delayed by a wrong clock. */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
@@ -12,35 +12,35 @@ const UPKEEP = jobKind<Record<string, never>>('payments.maintain', {
   expireInSeconds: 3600,
 })
 const BATCH = 1000
-/** Days for which what nobody has proven is kept. */
+/** The number of days for which unverified notifications are stored. */
 const MAX_UNVERIFIED_DAYS = 7
 
-export interface UpkeepDeps {
+export interface PaymentUpkeepDeps {
   db: Scopes
   clock: Clock
-  /** Days for which notifications are kept (`PAYMENT_INBOX_DAYS`). */
+  /** The number of days for which notifications are stored (`PAYMENT_INBOX_DAYS`). */
   keepDays: number
-  /** Whether paygate is asked what its notifications are worth. */
+  /** True if paygate's API can be asked to confirm notifications. */
   isAsked: boolean
 }
 
-/** Every hour, as room for unverified ones is what strangers can take up. */
-export function keepInboxTidy(deps: UpkeepDeps & { jobs: Jobs }): void {
+/** Schedules the maintenance every hour, because strangers can fill up the limit of unverified notifications. */
+export function keepInboxTidy(deps: PaymentUpkeepDeps & { jobs: Jobs }): void {
   deps.jobs.schedule(UPKEEP, '23 * * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) =>
     tidyInbox({ ...deps, clock: await deps.db.agreedClock.read() }, signal),
   )
 }
 
-/** Exported for its test. */
+/** Deletes, fails or releases outdated notifications in batches. Exported for its test. */
 export async function tidyInbox(
-  { db, clock, keepDays, isAsked }: UpkeepDeps,
+  { db, clock, keepDays, isAsked }: PaymentUpkeepDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const before = {
     proven: isoAt(clock, -keepDays * DAY),
     unverified: isoAt(clock, -Math.min(keepDays, MAX_UNVERIFIED_DAYS) * DAY),
-    // Who looks after one that was given up has so long to try it once more, also where this job is tried again.
+    // Keeps a failed notification for an hour, so that operators can retry it even if this job runs again.
     ended: isoAt(clock, -HOUR),
   }
   const now = isoAt(clock)

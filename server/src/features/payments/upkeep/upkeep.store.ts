@@ -1,34 +1,34 @@
-/** The SQL of looking after the inbox. */
+/** SQL for the maintenance and the health check of the payment inbox. */
 import { sql } from 'kysely'
 import { type PurgeRows, purgerOf, type TenantTx } from '../../../platform/db/index.ts'
 import { freeAt } from '../inbox/claims.store.ts'
 import type { Provider } from '../payment-facts.ts'
 import '../payments.table.ts'
 
-/** What somebody may have to look at: what waits, and what will not get on by itself. */
+/** The states that may need an operator. The notification is waiting, or cannot continue automatically. */
 export const OPEN_STATES = ['received', 'unverified', 'failed'] as const
 
 export interface OpenCount {
   provider: Provider
   state: (typeof OPEN_STATES)[number]
-  /** Up to `most`. */
+  /** The number of notifications, up to the limit of the query. */
   count: number
   /**
-   * Since when the longest waiting of them is received. Null of other states, and where all only make
-   * sure that a refund is counted.
+   * Since when the longest-waiting `received` notification has waited. Null for other states, and if all of them only
+   * wait for the provider to count a refund.
    */
   since: string | null
-  /** Whether one of them waits for the provider to take the credentials. */
+  /** True if any of the notifications waits because the provider rejects the credentials. */
   isRefused: boolean
 }
 
-/** What of a deleted tenant is in the inbox is nobody's to look at. */
+/** The condition that excludes notifications of deleted tenants, which nobody has to handle. */
 const isLiving = sql`(n.tenant_id is null
   or n.tenant_id not in (select id from tenants where deleted_at is not null))`
 
 /**
- * How many notifications somebody may have to look at.
- * @param most of each provider and state are counted; of those that wait, the ones that are due first
+ * Counts the notifications that may need an operator.
+ * @param most the limit of each count. Waiting notifications are counted in the order of their due times
  */
 export async function countOpen(tx: TenantTx, most: number): Promise<OpenCount[]> {
   const { rows } = await sql<OpenCount>`
@@ -51,7 +51,7 @@ export async function countOpen(tx: TenantTx, most: number): Promise<OpenCount[]
   return rows
 }
 
-/** How the last runs through a provider's list went; undefined before the first. */
+/** Returns the result of a provider's last reconciliation run, or undefined if no run was ever scheduled. */
 export async function lastRun(
   tx: TenantTx,
   provider: Provider,
@@ -64,8 +64,8 @@ export async function lastRun(
 }
 
 /**
- * Deletes up to `limit` that came before, but none that still waits, nor one that has just come to its end. Answers
- * how many.
+ * Deletes up to `limit` notifications that arrived before the given times. Does not delete notifications that are
+ * waiting or were settled recently. Returns how many were deleted.
  */
 export async function deleteOld(
   tx: TenantTx,
@@ -83,9 +83,9 @@ export async function deleteOld(
 }
 
 /**
- * Gives up asking about up to `limit` that came before, but for those that are being asked about; what
- * is signed waits on. Answers how many.
- * @param isAsked whether paygate can be asked at all
+ * Marks up to `limit` waiting paygate notifications that arrived before `before` as failed, except those being
+ * processed. Notifications of cardnet are signed and keep waiting. Returns how many were marked.
+ * @param isAsked whether paygate's API is configured, so that it can be asked
  */
 export async function giveUpOld(
   tx: TenantTx,
@@ -106,7 +106,10 @@ export async function giveUpOld(
   return Number(result.numAffectedRows ?? 0n)
 }
 
-/** Frees up to `limit` that would be free only beyond what a right clock writes. Answers how many. */
+/**
+ * Makes up to `limit` notifications due now whose due time or lease ends after `beyond`, which a wrong clock has
+ * caused. Returns how many were changed.
+ */
 export async function freeBeyond(
   tx: TenantTx,
   { beyond, now }: { beyond: string; now: string },
@@ -127,6 +130,6 @@ export async function freeBeyond(
 const purgeNotifications = purgerOf('payment_notifications')
 const purgePayments = purgerOf('payments')
 
-/** Destroys some of what a deleted tenant's payments leave: the notifications point to the payments. */
+/** Purges one batch of a deleted tenant's rows: notifications first, because they reference payments. */
 export const purgeSome: PurgeRows = async (tx, tenantId, limit) =>
   (await purgeNotifications(tx, tenantId, limit)) || purgePayments(tx, tenantId, limit)

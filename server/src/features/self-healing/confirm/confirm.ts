@@ -1,47 +1,50 @@
 /**
- * A confirmation: looks again, repairs what is there, and looks once more. While it is at work a connection
- * holds the fix's lock; its row stays as it is until the end, so that a process which dies leaves a fix that
- * the next one confirms.
+ * Confirms a fix: detects the fault again, repairs the findings, and checks the result. A separate connection holds the
+ * fix's lock during the repair. The fix's row is updated only at the end, so if the process dies, the fix can be
+ * confirmed again.
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Time } from '../../../lib/time.ts'
 import {
-  type Connection,
   openHolder,
+  type PgConnection,
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
-import type { Finding, Fix } from '../../../platform/fix.ts'
+import type { Finding, Fix } from '../../../platform/feature/fix.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import { failureSentence, reinspect } from '../detect/detect.ts'
+import { without } from '../detect/finding-name.ts'
+import * as store from '../detect/findings.store.ts'
 import { tellApplied } from '../fixes.journal.ts'
 import { type FixRow, findFix, lockFix, updateFix } from '../fixes.store.ts'
-import * as store from '../look/findings.store.ts'
-import { lookAgain, sentenceOf } from '../look/look.ts'
-import { without } from '../look/named.ts'
-import { MOST, type Outcome, repairAll, resultOf } from '../repair/repair.ts'
+import { MOST, type RepairOutcome, repairAll, resultOf } from '../repair/repair.ts'
 
 export interface ConfirmDeps {
   db: Scopes
   clock: Time
   log: Logger
   fixes: ReadonlyMap<string, Fix>
-  openConnection(): Connection
+  openConnection(): PgConnection
 }
 
-/** @throws Problem 404, and 409 for one that is not proposed or is being confirmed */
-export async function confirm(deps: ConfirmDeps, actor: Actor, id: number): Promise<void> {
+/**
+ * Confirms a fix.
+ * @throws Problem 404 if the fix is unknown, 409 if it is not proposed or is already being confirmed
+ */
+export async function confirmFinding(deps: ConfirmDeps, actor: Actor, id: number): Promise<void> {
   await findProposed(deps, id)
   const holder = await openHolder(deps.openConnection())
   try {
     if (!(await holder.take('fixes', id))) throw new Problem('fix_busy')
-    // Under its lock: another one may just have ended.
+    // Reads the row again under the lock, because another confirmation may have ended just before.
     const { row, fix } = await findProposed(deps, id)
     await apply(deps, actor, row, fix, holder.lost)
   } finally {
-    await canFail(holder.close(), "closing a confirmation's connection", deps.log)
+    await canFail(holder.close(), 'closing of a confirmation connection', deps.log)
   }
 }
 
@@ -54,16 +57,16 @@ async function findProposed({ db, fixes }: ConfirmDeps, id: number) {
   return { row, fix: fixes.get(row.key) as Fix }
 }
 
-/** How a confirmation went. */
+/** The progress and the result of a confirmation. */
 interface Course {
-  /** What was known before, and what was found. */
+  /** The findings to repair: those stored earlier, and those detected by this confirmation. */
   known: readonly Finding[]
   gone: number
-  outcome: Outcome
+  outcome: RepairOutcome
   left: readonly Finding[]
-  /** Whether `left` is all that there is. */
+  /** True if `left` contains all remaining findings; false if only some were checked again. */
   isWhole: boolean
-  /** Why it has failed; null where it has not. */
+  /** Why the confirmation failed; null if it succeeded. */
   why: string | null
   durationMs: number
 }
@@ -88,17 +91,17 @@ async function apply(
     durationMs: 0,
   }
   try {
-    const found = await lookAgain(db, fix, known)
+    const found = await reinspect(db, fix, known)
     course.gone = without(known, found).length
     course.known = [...known, ...without(found, known)]
     course.outcome = await repairAll(deps, fix, found.slice(0, MOST), lost)
-    course.left = await lookAgain(db, fix, found)
+    course.left = await reinspect(db, fix, found)
     course.isWhole = !fix.recheck
     course.why = whyFailed(course)
   } catch (error) {
     lost.throwIfAborted()
-    log.warn({ err: error, fix: fix.key }, 'a confirmation failed')
-    course.why = `it could not be looked at: ${sentenceOf(error)}`
+    log.warn({ err: error, fix: fix.key }, 'confirmed repair failed')
+    course.why = `the check failed: ${failureSentence(error)}`
   }
   course.durationMs = Math.round(clock.monotonic() - begun)
   await db.acrossTenants((tx) => record(tx, actor, row, course, isoAt(clock)))
@@ -108,10 +111,10 @@ function whyFailed({ outcome, left }: Course): string | null {
   const [first] = outcome.failed
   if (first) return `${first.finding.subject}: ${first.why}`
   if (left.length === 0) return null
-  return `${left.length} are found after the repair; confirm again what the next scan proposes`
+  return `${left.length} findings remain after the repair. Confirm the repair again after the next scan.`
 }
 
-/** Says what came of it, all at once. */
+/** Records the result in the fix, its findings and the journal, in one transaction. */
 async function record(
   tx: TenantTx,
   actor: Actor,
@@ -119,20 +122,22 @@ async function record(
   { known, gone, outcome, left, isWhole, why, durationMs }: Course,
   at: string,
 ): Promise<void> {
-  // Somebody took it out of the catalogue meanwhile.
+  // An administrator may have deleted the fix during the repair.
   if (!(await lockFix(tx, row.id))) return
   const round = isWhole ? row.round + 1 : row.round
-  await store.forget(tx, row.id, without(known, left))
+  await store.forgetFindings(tx, row.id, without(known, left))
   await store.enterFindings(tx, row.id, left, { at, round })
   if (isWhole) await store.endRound(tx, row.id, round)
   const occurrences = await store.countFindings(tx, row.id)
   const result = resultOf(outcome, { gone, remaining: occurrences, durationMs })
-  // Of more than one confirmation can do, what was not looked at waits for the next.
+  // One confirmation repairs a limited number of findings. Another confirmation repairs the rest.
   const status = why === null && occurrences === 0 ? 'applied' : 'failed'
   await updateFix(tx, row.id, {
     status,
     reason:
-      status === 'failed' ? (why ?? `${occurrences} are left for another confirmation`) : null,
+      status === 'failed'
+        ? (why ?? `${occurrences} findings remain. Confirm the repair again to continue.`)
+        : null,
     occurrences,
     round,
     applied_at: at,

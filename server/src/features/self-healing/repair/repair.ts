@@ -1,38 +1,37 @@
-/** Repairs findings, each in a transaction of its own: what one fails with undoes nothing of another. */
+/** Repairs findings. Each repair runs in its own transaction, so a failure does not undo other repairs. */
 import { SECOND } from '../../../lib/clock.ts'
-import { inScope, type Scopes } from '../../../platform/db/index.ts'
-import type { Finding, Fix, Repairing } from '../../../platform/fix.ts'
+import { inScope, limitLockWaits, type Scopes } from '../../../platform/db/index.ts'
+import type { Finding, Fix, Repairing } from '../../../platform/feature/fix.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { boundWaits } from '../look/findings.store.ts'
-import { sentenceOf } from '../look/look.ts'
-import type { Result } from '../self-healing.table.ts'
+import { failureSentence } from '../detect/detect.ts'
+import type { RepairResult } from '../self-healing.table.ts'
 
-/** Others are not held up for longer. */
+/** How long a repair may wait for a lock. A longer wait could delay requests. */
 const LOCK_MS = 2 * SECOND
 
-/** At once; what is left is for the next time. */
+/** The maximum number of findings that one confirmation repairs. A further confirmation repairs the rest. */
 export const MOST = 500
 
-export interface Failed {
+export interface FailedRepair {
   finding: Finding
   why: string
 }
 
-export interface Outcome {
+export interface RepairOutcome {
   repaired: Finding[]
   alreadyGone: Finding[]
-  failed: Failed[]
+  failed: FailedRepair[]
 }
 
-/** Whether anything was done: what had gone before the repair looked was nobody's doing. */
-export const wasOfUse = ({ repaired, failed }: Outcome): boolean =>
+/** Returns true if any repair succeeded or failed. Findings that disappeared before their repair do not count. */
+export const wasOfUse = ({ repaired, failed }: RepairOutcome): boolean =>
   repaired.length + failed.length > 0
 
-/** @param gone how many had gone before any repair */
+/** @param gone the number of findings that disappeared before the first repair */
 export const resultOf = (
-  { repaired, alreadyGone, failed }: Outcome,
+  { repaired, alreadyGone, failed }: RepairOutcome,
   { gone, remaining, durationMs }: { gone: number; remaining: number; durationMs: number },
-): Result => ({
+): RepairResult => ({
   repaired: repaired.length,
   already_gone: gone + alreadyGone.length,
   failed: failed.length,
@@ -40,19 +39,19 @@ export const resultOf = (
   duration_ms: durationMs,
 })
 
-/** @throws what the signal is aborted with, between two of them */
+/** Repairs the findings in turn. Failures are returned. @throws the signal's reason if it aborts between repairs */
 export async function repairAll(
   { db, log }: { db: Scopes; log: Logger },
   fix: Fix,
   findings: readonly Finding[],
   signal: AbortSignal,
-): Promise<Outcome> {
-  const outcome: Outcome = { repaired: [], alreadyGone: [], failed: [] }
+): Promise<RepairOutcome> {
+  const outcome: RepairOutcome = { repaired: [], alreadyGone: [], failed: [] }
   for (const finding of findings) {
     signal.throwIfAborted()
     const repairing: Repairing = (work) =>
       inScope(db, finding.tenant_id, (tx) => {
-        boundWaits(tx, LOCK_MS)
+        limitLockWaits(tx, LOCK_MS)
         return work(tx)
       })
     try {
@@ -60,8 +59,8 @@ export async function repairAll(
       if (came === 'repaired') outcome.repaired.push(finding)
       else outcome.alreadyGone.push(finding)
     } catch (error) {
-      log.warn({ err: error, fix: fix.key, tenant: finding.tenant_id }, 'a repair failed')
-      outcome.failed.push({ finding, why: sentenceOf(error) })
+      log.warn({ err: error, fix: fix.key, tenant: finding.tenant_id }, 'repair failed')
+      outcome.failed.push({ finding, why: failureSentence(error) })
     }
   }
   return outcome

@@ -1,11 +1,11 @@
-/** The SQL of what was mended by itself of late. */
+/** The SQL for records of recent automatic repairs. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Finding } from '../../../platform/fix.ts'
-import { nameOf } from '../look/named.ts'
+import type { Finding } from '../../../platform/feature/fix.ts'
+import { findingNameOf } from '../detect/finding-name.ts'
 import '../self-healing.table.ts'
 
-/** How often each was mended by itself since then. */
+/** Counts the automatic repairs of each finding after the given time. Returns the counts by finding name. */
 export async function countRepairs(
   tx: TenantTx,
   fixId: number,
@@ -18,10 +18,10 @@ export async function countRepairs(
     .groupBy(['tenant_id', 'subject'])
     .select(['tenant_id', 'subject', (eb) => eb.fn.countAll<number>().as('count')])
     .execute()
-  return new Map(rows.map((row) => [nameOf(row), row.count]))
+  return new Map(rows.map((row) => [findingNameOf(row), row.count]))
 }
 
-/** Notes that these are mended by itself now, and forgets what was before `since`. */
+/** Records automatic repairs of the findings. Deletes records that are not newer than `since`. */
 export async function noteRepairs(
   tx: TenantTx,
   fixId: number,

@@ -1,10 +1,10 @@
-/** Telling of what only people can mend: once, whichever node looks and however often. */
+/** Reports faults that need a manual repair. Each fault is reported once, even if several nodes or scans find it. */
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
-import type { Severity } from '../../../platform/fix.ts'
+import type { Severity } from '../../../platform/feature/fix.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import { markProposed } from '../detect/findings.store.ts'
 import { subjectsOf, tellProposed } from '../fixes.journal.ts'
 import type { FixRow } from '../fixes.store.ts'
-import { markProposed } from '../look/findings.store.ts'
 
 const LEVELS = {
   low: 'info',
@@ -14,10 +14,9 @@ const LEVELS = {
 } as const satisfies Record<Severity, keyof Logger>
 
 /**
- * Tells the journal and the log of the findings that they were not told of. Behind the transaction that
- * wrote the findings, and in one of its own: the journal may be what is broken, and the findings are to
- * stand all the same. The next scan tells what this one could not.
- * @throws where the signal ends it
+ * Records new findings in the journal and the log. Runs in a separate transaction after the findings are committed, so
+ * that they are stored even if writing to the journal fails. The next scan then retries.
+ * @throws the signal's reason if it aborts
  */
 export async function tellPeople(
   { db, log }: { db: Scopes; log: Logger },
@@ -30,7 +29,7 @@ export async function tellPeople(
     await db.acrossTenants((tx) => tellNew(tx, log, row, at))
   } catch (error) {
     signal.throwIfAborted()
-    log.error({ err: error, fix: key, severity }, 'the journal could not be told of a fault')
+    log.error({ err: error, fix: key, severity }, 'recording of a fault in the audit log failed')
   }
 }
 
@@ -40,7 +39,7 @@ async function tellNew(tx: TenantTx, log: Logger, row: FixRow, at: string): Prom
   if (appeared.length === 0) return
   await tellProposed(tx, row, { appeared, reason: null, isRepairable: false })
   const found = { fix: key, severity, occurrences: appeared.length, subjects: subjectsOf(appeared) }
-  // What was rolled back is told by the next scan. To the log as well, as the fault may be what keeps
-  // webhooks and messages from going out.
-  tx.afterCommit(() => log[LEVELS[severity]](found, 'a fault was found that only people can mend'))
+  // Logs only after the commit, because after a rollback the next scan repeats the work. A journal entry is not enough,
+  // because the fault may block webhooks and messages.
+  tx.afterCommit(() => log[LEVELS[severity]](found, 'fault found that requires manual repair'))
 }

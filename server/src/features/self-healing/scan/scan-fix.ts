@@ -1,57 +1,57 @@
-/** What a scan does with one fix: looks, repairs what may be repaired by itself, and says what is left. */
+/** Scans for the fault of one fix, repairs it if an automatic repair is allowed, and records the remaining findings. */
 import { isoAt } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import { problemOf, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
-import type { Detected, Finding, Fix } from '../../../platform/fix.ts'
+import type { Detected, Finding, Fix } from '../../../platform/feature/fix.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { AGAIN_MS, brake } from '../brakes.ts'
+import { failureSentence, LOOK_MS, look, reinspect } from '../detect/detect.ts'
+import { among, without } from '../detect/finding-name.ts'
+import * as store from '../detect/findings.store.ts'
 import { tellApplied, tellProposed } from '../fixes.journal.ts'
 import { type FixChange, type FixRow, lockFix, updateFix } from '../fixes.store.ts'
-import * as store from '../look/findings.store.ts'
-import { LOOK_MS, look, lookAgain, sentenceOf } from '../look/look.ts'
-import { among, without } from '../look/named.ts'
-import { type Outcome, repairAll, resultOf, wasOfUse } from '../repair/repair.ts'
+import { type RepairOutcome, repairAll, resultOf, wasOfUse } from '../repair/repair.ts'
 import { countRepairs, noteRepairs } from '../repair/repairs.store.ts'
-import type { Result, Status } from '../self-healing.table.ts'
+import type { FixStatus, RepairResult } from '../self-healing.table.ts'
 import { tellPeople } from './people.ts'
 
 export interface ScanDeps {
   db: Scopes
   clock: Time
   log: Logger
-  /** Whether what is automatic is repaired by itself. */
+  /** True if automatic repairs need no confirmation. */
   repairs: boolean
-  /** What a detector may take; LOOK_MS unless a test cannot wait. */
+  /** The time limit of a detector in milliseconds. Defaults to LOOK_MS; tests pass a shorter one. */
   lookMs?: number
 }
 
-/** What a scan has to tell of a fix. */
+/** The result of a scan for one fix. */
 export interface Scanned {
   key: string
   title: string
-  status: Status
+  status: FixStatus
   occurrences: number
   reason: string | null
   unknown: string | null
-  /** What was repaired by itself just now. */
-  result: Result | null
+  /** The result of an automatic repair during this scan; null if there was none. */
+  result: RepairResult | null
 }
 
-/** What was found, and what was done about it. */
+/** The findings of a scan, and what became of them. */
 interface Course {
   detected: Detected
-  /** What was tried, with what came of it. */
+  /** The findings for which a repair was attempted. */
   tried: readonly Finding[]
-  outcome: Outcome | null
-  /** Of what was detected, what is found still. */
+  outcome: RepairOutcome | null
+  /** The detected findings that still exist after the repair. */
   left: readonly Finding[]
-  /** Why what is left was left; null where nothing keeps it but that a person has to say so. */
+  /** Why the remaining findings were not repaired. Null if they only need a confirmation. */
   reason: string | null
   durationMs: number
 }
 
-/** @throws where the database or the signal ends it; what a detector fails with is told, and who is in its way */
+/** Scans one fix. A failing detector or a busy lock is returned as `unknown`. @throws on database errors or an abort */
 export async function scanFix(
   deps: ScanDeps,
   row: FixRow,
@@ -62,10 +62,10 @@ export async function scanFix(
     return await lookAndMend(deps, row, fix, signal)
   } catch (error) {
     signal.throwIfAborted()
-    // Somebody holds what has to be written: the other fixes have their turn, and the next scan comes back.
+    // Another transaction has locked the rows. The next scan retries this fix; other fixes are still scanned now.
     if (problemOf(error)?.code !== 'busy') throw error
-    deps.log.warn({ err: error, fix: fix.key }, 'what was found of a fault could not be written')
-    return told(row, { unknown: sentenceOf(error, deps.lookMs) })
+    deps.log.warn({ err: error, fix: fix.key }, 'recording of scan findings failed')
+    return told(row, { unknown: failureSentence(error, deps.lookMs) })
   }
 }
 
@@ -81,8 +81,8 @@ async function lookAndMend(
     detected = await look(db, fix, row.position ?? undefined, lookMs)
   } catch (error) {
     signal.throwIfAborted()
-    log.warn({ err: error, fix: fix.key }, 'a look for a fault failed')
-    const unknown = sentenceOf(error, lookMs)
+    log.warn({ err: error, fix: fix.key }, 'fault detection failed')
+    const unknown = failureSentence(error, lookMs)
     if (unknown !== row.unknown) await db.acrossTenants((tx) => updateFix(tx, row.id, { unknown }))
     return told(row, { unknown })
   }
@@ -95,7 +95,7 @@ async function lookAndMend(
   return scanned
 }
 
-/** Whether all was well, and is. */
+/** Returns true if the row already records that the fault does not exist. */
 const isUnchanged = (row: FixRow, { next }: Detected) =>
   row.occurrences === 0 &&
   row.unknown === null &&
@@ -114,7 +114,7 @@ const told = ({ key, title, ...row }: FixRow, change: FixChange): Scanned => ({
   result: change.result === undefined ? null : JSON.parse(change.result),
 })
 
-/** Repairs of what was found what may be repaired by itself, and looks again. */
+/** Repairs the findings that may be repaired automatically, then detects again which of them remain. */
 async function mend(
   deps: ScanDeps,
   row: FixRow,
@@ -131,7 +131,7 @@ async function mend(
   const earlier = await db.acrossTenants((tx) => countRepairs(tx, row.id, since), 'read')
   const { free: tried, reason } = brake(detected, earlier)
   if (tried.length === 0) return { ...untouched, reason }
-  // Before, so that one which ends the process counts as well.
+  // Counts repairs before running them, so that a repair that crashes the process is counted too.
   await db.acrossTenants((tx) => noteRepairs(tx, row.id, tried, { at: isoAt(clock), since }))
   const begun = clock.monotonic()
   const outcome = await repairAll(deps, fix, tried, signal)
@@ -146,30 +146,30 @@ async function mend(
   }
 }
 
-/** A release that has thought better of it is heeded, and so is who has changed the row. */
+/** Returns true if both the code and the row allow automatic repair. A new release or an operator can withdraw it. */
 const isAutomatic = (row: FixRow, fix: Fix) =>
   row.automatic && fix.automatic && fix.repair !== undefined
 
-/** What is found still; all of it where nobody can tell. */
+/** Returns the findings that still exist. If the recheck fails, returns all findings and the reason. */
 async function againOrAll(
   { db, log, lookMs }: ScanDeps,
   fix: Fix,
   findings: readonly Finding[],
 ): Promise<{ left: readonly Finding[]; why?: string }> {
   try {
-    return { left: await lookAgain(db, fix, findings, lookMs) }
+    return { left: await reinspect(db, fix, findings, lookMs) }
   } catch (error) {
-    log.warn({ err: error, fix: fix.key }, 'a look after a repair failed')
+    log.warn({ err: error, fix: fix.key }, 'recheck after a repair failed')
     return {
       left: findings,
-      why: `looked at again after the repair: ${sentenceOf(error, lookMs)}`,
+      why: `recheck after the repair failed: ${failureSentence(error, lookMs)}`,
     }
   }
 }
 
-const STILL_THERE = 'it is found again after the repair'
+const STILL_THERE = 'the fault was found again after the repair'
 
-/** Writes what there is of a fix now, and tells the journal. */
+/** Records the current state of a fix in its row and its findings, and writes journal entries. */
 async function record(
   tx: TenantTx,
   row: FixRow,
@@ -178,9 +178,9 @@ async function record(
   at: string,
 ): Promise<Scanned> {
   const { detected, tried, outcome, left } = course
-  // Somebody took it out of the catalogue meanwhile.
+  // An administrator may have deleted the fix during the scan.
   if (!(await lockFix(tx, row.id))) return told(row, { status: 'idle', occurrences: 0 })
-  await store.forget(tx, row.id, without(detected.findings, left))
+  await store.forgetFindings(tx, row.id, without(detected.findings, left))
   await store.enterFindings(tx, row.id, left, { at, round: row.round })
   const isOver = detected.next === undefined
   if (isOver) await store.endRound(tx, row.id, row.round)
@@ -225,7 +225,7 @@ function statusAfter(
     outcome,
     left,
   }: Pick<Course, 'outcome' | 'left'> & { occurrences: number; stuck: number },
-): Status {
+): FixStatus {
   if (occurrences > 0) {
     if (!fix.repair) return 'idle'
     return stuck > 0 && stuck === left.length ? 'failed' : 'proposed'
@@ -236,7 +236,7 @@ function statusAfter(
 
 function appliedBy(
   row: FixRow,
-  outcome: Outcome,
+  outcome: RepairOutcome,
   { left, durationMs }: Course,
   at: string,
   stuck: number,

@@ -1,8 +1,8 @@
-/** A scan: every fix of the catalogue, one after the other, on one node at a time. */
+/** Scans for every fix in the catalogue, one after the other. Only one node scans at a time. */
 import { isoAt, SECOND } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
-import { type Connection, openHolder } from '../../../platform/db/index.ts'
-import type { Fix } from '../../../platform/fix.ts'
+import { openHolder, type PgConnection } from '../../../platform/db/index.ts'
+import type { Fix } from '../../../platform/feature/fix.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { findFix, listFixes, saveScan } from '../fixes.store.ts'
 import { type ScanDeps, type Scanned, scanFix } from './scan-fix.ts'
@@ -16,28 +16,28 @@ export interface Scan {
 interface Deps extends ScanDeps {
   clock: Time
   fixes: ReadonlyMap<string, Fix>
-  openConnection(): Connection
+  openConnection(): PgConnection
 }
 
-/** How a scan is run. */
+/** The options of a scan. */
 export interface ScanOptions {
-  /** Ends it. */
+  /** Aborts the scan when triggered. */
   signal?: AbortSignal
-  /** Whether nobody waits for it: behind each fix it rests, so that requests feel little of it. */
+  /** True if no caller waits for the scan. The scan then pauses after each fix, to leave capacity for requests. */
   isPatient?: boolean
 }
 
-/** The number of the scan's own lock; those of fixes are their ids. */
+/** The lock number of the whole scan. The lock number of a single fix is its id. */
 const WHOLE = 0
-/** As many times as long as the fix took that it rests behind: a tenth of the time it is at work. */
+/** The pause after a fix, as a multiple of the time spent on it. The scan thus works a tenth of the time. */
 const REST_TIMES = 9
 const REST_AT_MOST_MS = 2 * SECOND
 
 /**
- * Scans once. Returns undefined where another one is under way, on whichever node.
- * @throws where the database goes away or the signal ends it: what was scanned so far holds
+ * Runs one scan. Returns undefined if another scan is already running on any node.
+ * @throws on database errors, or the signal's reason if it aborts; results recorded before stay stored
  */
-export async function scan(
+export async function runScan(
   deps: Deps,
   { signal, isPatient = false }: ScanOptions = {},
 ): Promise<Scan | undefined> {
@@ -51,10 +51,10 @@ export async function scan(
     for (const { id } of await db.acrossTenants((tx) => listFixes(tx, [...fixes.keys()]), 'read')) {
       ending.throwIfAborted()
       const since = clock.monotonic()
-      // It is being confirmed: whoever does will say how it ended.
+      // Skips a fix that is being confirmed, because the confirmation records the result itself.
       if (!(await holder.take('fixes', id))) continue
       try {
-        // Read under its lock: a confirmation may just have ended.
+        // Reads the row under the lock, because a confirmation may have ended just before.
         const row = await db.acrossTenants((tx) => findFix(tx, id, [...fixes.keys()]), 'read')
         const fix = row && fixes.get(row.key)
         if (row && fix) scanned.push(await scanFix(deps, row, fix, ending))
@@ -71,6 +71,6 @@ export async function scan(
     )
     return { at, duration_ms, fixes: scanned }
   } finally {
-    await canFail(holder.close(), "closing a scan's connection", log)
+    await canFail(holder.close(), 'closing of a scan connection', log)
   }
 }

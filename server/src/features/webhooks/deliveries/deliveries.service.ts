@@ -1,4 +1,4 @@
-/** Deliveries as administrators see them: what became of each event, and queueing one again. */
+/** Lists the deliveries of a webhook for administrators, and retries single deliveries. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Cursor } from '../../../lib/cursor.ts'
 import { NONE_FOUND, type Page, toPage } from '../../../lib/page.ts'
@@ -26,7 +26,8 @@ export interface Deliveries {
     from: Cursor | undefined,
   ): Promise<Page<Delivery>>
   /**
-   * Has a delivery tried again now, before all others that wait, by a fresh schedule, whatever its state.
+   * Queues a delivery in any state for immediate sending, before the webhook's waiting deliveries. Restarts its retry
+   * schedule.
    * @throws Problem 409 while the webhook is inactive
    */
   retry(caller: Admin, webhookId: number, id: number): Promise<Delivery>
@@ -53,7 +54,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
       db.inTenant(caller.tenant_id, async (tx) => {
         const webhook = orNotFound(await shareWebhook(tx, webhookId), 'webhook')
         const now = isoAt(clock)
-        // The queue first, as everyone does who needs both.
+        // Locks the queue before the delivery. All code that locks both uses this order, to avoid deadlocks.
         await scheduleNow(tx, webhookId, now)
         const delivery = orNotFound(await store.lockDelivery(tx, webhookId, id), 'delivery')
         if (!webhook.is_active) throw new Problem('webhook_inactive')
@@ -72,7 +73,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
   }
 }
 
-/** The filter on what is kept; undefined when nothing can be in that state, or have that id. */
+/** Returns the database filter for a query, or undefined if no stored delivery can match the query. */
 function filterOf(
   { is_active }: Webhook,
   { status, message_id }: DeliveryQuery,

@@ -1,6 +1,6 @@
-/** The SQL of deliveries as administrators see them: listing, queueing again, keeping a test. */
+/** SQL for the deliveries that administrators see: lists them, queues a delivery again, and stores test deliveries. */
 import { sql } from 'kysely'
-import type { Asked, Found } from '../../../lib/page.ts'
+import type { Found, PageRequest } from '../../../lib/page.ts'
 import { readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
 import type { ShownAttempt } from '../webhooks.schema.ts'
 import '../webhooks.table.ts'
@@ -16,7 +16,7 @@ const COLUMNS = [
   'finished_at',
 ] as const
 
-/** A delivery as it is kept; whether it is held depends on its webhook. */
+/** A delivery as stored. The status `held` is not stored: it is shown for a pending delivery of an inactive webhook. */
 export interface KeptDelivery {
   id: number
   webhook_id: number
@@ -30,7 +30,7 @@ export interface KeptDelivery {
 
 export interface DeliveryFilter {
   status?: KeptDelivery['status']
-  /** The event by its number and time. */
+  /** The id and time of the event's journal entry. */
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 
@@ -46,7 +46,7 @@ export function listDeliveries(
   tx: TenantTx,
   webhookId: number,
   { status, entry }: DeliveryFilter,
-  asked: Asked,
+  asked: PageRequest,
 ): Promise<Found<KeptDelivery>> {
   return readPage(tx, asked, (scope) => ofWebhook(scope, webhookId), {
     filter(all) {
@@ -62,7 +62,9 @@ export function listDeliveries(
   })
 }
 
-/** A delivery as it is once all is written down of its tries, which stays so until the transaction ends. */
+/**
+ * Locks a delivery until the transaction ends. Waits for transactions that are recording an attempt of the delivery.
+ */
 export function lockDelivery(
   tx: TenantTx,
   webhookId: number,
@@ -71,10 +73,10 @@ export function lockDelivery(
   return ofWebhook(tx, webhookId).where('entry_id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Of one that is retried or replayed without end, a page of the list would be as long as that. */
+/** The maximum number of attempts shown per delivery. A delivery that is often retried or replayed has more. */
 const SHOWN_ATTEMPTS = 20
 
-/** The latest tries of some deliveries of a webhook, in their order. */
+/** Returns the latest 20 attempts of each of these deliveries of a webhook, earliest attempt first. */
 export async function listAttempts(
   tx: TenantTx,
   webhookId: number,
@@ -82,7 +84,7 @@ export async function listAttempts(
 ): Promise<(ShownAttempt & { delivery_id: number })[]> {
   if (deliveries.length === 0) return []
   const times = deliveries.map(({ created_at }) => created_at)
-  // The first and the last time are said by themselves for the choice of partitions.
+  // The range from the earliest to the latest time lets PostgreSQL prune partitions.
   const { rows } = await sql<ShownAttempt & { delivery_id: number }>`
     select d.entry_id as delivery_id, a.*
     from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${times}::timestamptz[])
@@ -100,9 +102,9 @@ export async function listAttempts(
 }
 
 /**
- * Has a delivery tried now, and then by the whole schedule, whatever has become of it. It comes before all
- * that waits for the webhook: of a receiver that fails, the first alone may be tried before the next pause.
- * Undefined where it is gone, as a cancelled replay takes its own back.
+ * Makes a delivery in any state due now, and restarts its retry schedule. The delivery is sent before the webhook's
+ * other pending deliveries, because a failing receiver may get only one attempt before the next pause.
+ * Returns undefined if a cancelled replay has deleted the delivery.
  */
 export async function queueAgain(
   tx: TenantTx,
@@ -123,7 +125,7 @@ export async function queueAgain(
     .executeTakeFirst()
 }
 
-/** A delivery that was made outside the engine, with its only try. */
+/** A finished test delivery with its only attempt. The engine does not send test deliveries. */
 export interface DoneDelivery {
   tenant_id: number
   webhook_id: number
@@ -150,7 +152,7 @@ export async function insertDone(
     .execute()
 }
 
-/** Whether an active webhook's deliveries wait because its receiver has failed. */
+/** Returns whether the webhook is active, and its queue is slowed down or paused because its receiver has failed. */
 export async function isHeldBack(tx: TenantTx, webhookId: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('webhook_queues')

@@ -1,4 +1,4 @@
-/** Tries a webhook out: one message made for it, sent while the caller waits for the answer. */
+/** Sends a test message to a webhook while the caller waits for the response. */
 import { type Clock, isoAt, SECOND } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
@@ -12,7 +12,7 @@ import { type EventEntry, messageId } from '../events/message.ts'
 import { TEST_EVENT } from '../events/subscription.ts'
 import { findWebhook, shareWebhook } from '../registrations/registrations.store.ts'
 import { livingSecrets } from '../registrations/secrets.store.ts'
-import { DEADLINE_MS, type Send, type Target } from '../sending/attempt.ts'
+import { DEADLINE_MS, type SendMessage, type Target } from '../sending/attempt.ts'
 import type { TestResult } from '../webhooks.schema.ts'
 import * as store from './deliveries.store.ts'
 
@@ -20,14 +20,14 @@ export interface TestDeliveriesDeps {
   db: Scopes
   clock: Clock
   keyRing: KeyRing
-  send: Send
-  /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
+  send: SendMessage
+  /** Queues a job that retries the webhook's waiting deliveries. @param webhook `at` is the current time, ISO 8601 */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
 /**
- * Sends `webhook.test` of the service's own accord. Returns whether it was taken.
- * @throws Problem where the signal aborts, or the webhook is gone
+ * Sends `webhook.test` on behalf of the service. Returns whether the receiver accepted the message.
+ * @throws Problem if the signal aborts, or the webhook no longer exists
  */
 export type Probe = (
   webhook: { id: number; tenant_id: number },
@@ -36,22 +36,22 @@ export type Probe = (
 
 export interface TestDeliveries {
   /**
-   * Sends `webhook.test` now; that it was not taken is an answer as well.
-   * @throws Problem 429 while the tenant has three under way on this node
+   * Sends `webhook.test` and returns the result. A failed delivery is a result, and does not throw.
+   * @throws Problem 429 while three test deliveries of the tenant are running on this node
    */
   test(caller: Admin, webhookId: number): Promise<TestResult>
   readonly probe: Probe
-  /** Cuts off what is under way, and begins nothing more. */
+  /** Aborts running test deliveries, and rejects new ones. */
   stop(): void
 }
 
-/** Whose webhook it is, and who sends. */
+/** The tenant of the webhook, and the actor recorded in the journal. */
 interface Sender {
   tenant_id: number
   actor: Actor
 }
 
-/** Each holds a connection of a request for up to the deadline. */
+/** Limits test deliveries per tenant, because each one keeps a request open for up to the deadline. */
 const MAX_AT_ONCE = 3
 
 export function testDeliveriesService({
@@ -64,7 +64,9 @@ export function testDeliveriesService({
   const running = new Map<number, number>()
   const stopping = new AbortController()
 
-  /** The entry that the message is made of, committed before anything goes out. */
+  /**
+   * Appends the journal entry from which the test message is built. The entry is committed before the message is sent.
+   */
   function begin(
     { tenant_id: tenant, actor }: Sender,
     webhookId: number,
@@ -73,7 +75,7 @@ export function testDeliveriesService({
       const { url, tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
       const secrets = await livingSecrets(tx, webhookId, isoAt(clock))
       const target = await openTarget(keyRing, tx, { url, tenant_id, secrets })
-      if (!target) throw new Error(`the secrets of webhook ${webhookId} cannot be opened`)
+      if (!target) throw new Error(`the secrets of webhook ${webhookId} cannot be decrypted`)
       const about = {
         action: TEST_EVENT,
         tenant_id,
@@ -91,7 +93,7 @@ export function testDeliveriesService({
     { entry, target }: { entry: EventEntry; target: Target },
     attempt: store.DoneDelivery['attempt'],
   ) {
-    // Deleted while the receiver thought: then there is no list for it to be in.
+    // Stores nothing if the webhook was deleted before the receiver responded.
     const webhook = await shareWebhook(tx, webhookId)
     if (!webhook) return
     await store.insertDone(tx, {
@@ -104,10 +106,10 @@ export function testDeliveriesService({
       finished_at: isoAt(clock),
       attempt,
     })
-    // What has answered at another URL says nothing of the receiver at this one.
+    // If the URL has changed since the message was sent, the response says nothing about the current receiver.
     if (attempt.error !== null || webhook.url !== target.url) return
     if (!(await store.isHeldBack(tx, webhookId))) return
-    // The receiver answers again: what waits for it need not wait any longer.
+    // The receiver responds again, so its waiting deliveries are retried now.
     await resetCircuit(tx, webhookId, isoAt(clock), 'same')
     await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: isoAt(clock) })
     tx.invalidate(`webhook:${webhookId}`)
@@ -142,7 +144,7 @@ export function testDeliveriesService({
       const count = running.get(tenant_id) ?? 0
       if (count >= MAX_AT_ONCE)
         throw new Problem('too_many_requests', {
-          detail: `${MAX_AT_ONCE} tests of your tenant are under way; wait for their end`,
+          detail: `Your tenant already has ${MAX_AT_ONCE} test deliveries running. Wait until one ends.`,
           retryAfter: DEADLINE_MS / SECOND,
         })
       running.set(tenant_id, count + 1)

@@ -1,8 +1,8 @@
-/** How many messages a process has under way, and whose turn is next. */
+/** Tests the limits on concurrent messages, and the choice of the queue that sends next. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
 import { systemTime } from '../../../lib/time.ts'
-import { openBudget } from './budget.ts'
+import { openSendBudget } from './budget.ts'
 import { openQueue } from './queue.ts'
 
 const MOMENT = 1000
@@ -32,21 +32,20 @@ const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
       url: '',
       secrets: [],
     },
-    NOWHERE,
-    0,
+    { target: NOWHERE, askedAt: 0, clock },
   )
 
-describe('messages under way', () => {
-  test('fill the quick room', () => {
-    const budget = openBudget(LIMITS, clock)
+describe('the send budget', () => {
+  test('has no room when the limit of quick messages is reached', () => {
+    const budget = openSendBudget(LIMITS, clock)
     const ends = [1, 2, 3].map((tenant) => budget.begin(queueOf(tenant)))
     expect(budget.hasRoom()).toBe(false)
     ends[0]?.()
     expect(budget.hasRoom()).toBe(true)
   })
 
-  test('for more than a moment count apart, and take nothing from the quick room', () => {
-    const budget = openBudget(LIMITS, clock)
+  test('counts long-running messages as slow, which makes room for quick ones', () => {
+    const budget = openSendBudget(LIMITS, clock)
     const queue = queueOf(1)
     for (let count = 0; count < 3; count += 1) budget.begin(queue)
     now = MOMENT - 1
@@ -60,20 +59,20 @@ describe('messages under way', () => {
     expect(budget.classify()).toBe(false)
   })
 
-  test('that are slow fill a room of their own; more of them stay with the quick ones', () => {
-    const budget = openBudget(LIMITS, clock)
+  test('limits slow messages, and counts messages over the limit as quick', () => {
+    const budget = openSendBudget(LIMITS, clock)
     for (let count = 0; count < 2; count += 1) {
       for (let each = 0; each < 3; each += 1) budget.begin(queueOf(1))
       now += MOMENT
       budget.classify()
     }
-    // Four of the six have gone over.
+    // Four of the six messages count as slow.
     budget.begin(queueOf(2))
     expect(budget.hasRoom()).toBe(false)
   })
 
-  test('that end at last make room among the slow ones', () => {
-    const budget = openBudget({ ...LIMITS, slow: 1 }, clock)
+  test('counts another message as slow after a slow message has ended', () => {
+    const budget = openSendBudget({ ...LIMITS, slow: 1 }, clock)
     const queues = [queueOf(1), queueOf(2)] as const
     const endFirst = budget.begin(queues[0])
     budget.begin(queues[1])
@@ -86,9 +85,9 @@ describe('messages under way', () => {
   })
 })
 
-describe('the next turn', () => {
-  test('is that of the tenant with the fewest messages under way, however many queues it has', () => {
-    const budget = openBudget(LIMITS, clock)
+describe('the next queue', () => {
+  test('is one of the tenant with the fewest messages under way', () => {
+    const budget = openSendBudget(LIMITS, clock)
     const crowd = [queueOf(1, 11), queueOf(1, 12), queueOf(1, 13)]
     const single = queueOf(2, 21)
     expect(budget.next([...crowd, single])).toBe(crowd[0])
@@ -96,12 +95,12 @@ describe('the next turn', () => {
     expect(budget.next([...crowd, single])).toBe(single)
   })
 
-  test('is nobody’s where nobody may send', () => {
-    expect(openBudget(LIMITS, clock).next([])).toBeUndefined()
+  test('is undefined if no queue may send', () => {
+    expect(openSendBudget(LIMITS, clock).next([])).toBeUndefined()
   })
 })
 
-test('whatever begins and ends, rooms are kept and turns are fair', () => {
+test('respects the limits and takes turns between tenants in any order of events', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('send' as const), among: fc.subarray([0, 1, 2, 3, 4, 5]) }),
     fc.record({ kind: fc.constant('end' as const), which: fc.nat() }),
@@ -110,8 +109,8 @@ test('whatever begins and ends, rooms are kept and turns are fair', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       now = 0
-      const budget = openBudget(LIMITS, clock)
-      // Two tenants of one queue, and two of two.
+      const budget = openSendBudget(LIMITS, clock)
+      // Two tenants with one queue each, and two tenants with two queues each.
       const queues = [1, 2, 3, 3, 4, 4].map((tenant, index) => queueOf(tenant, index))
       const running: { tenant: number; end: () => void }[] = []
       const busy = (tenant: number) => running.filter((one) => one.tenant === tenant).length

@@ -1,20 +1,20 @@
 /**
- * How many messages a process has under way, and whose turn is next. What takes longer than a moment
- * counts apart: receivers that do not answer fill a room of their own and never that of the others.
+ * Limits how many messages a process sends concurrently, and picks the queue that sends next. Messages that take longer
+ * than `slowAfterMs` have a separate limit, so unresponsive receivers do not block the others.
  */
 import type { Time } from '../../../lib/time.ts'
 import type { Queue } from './queue.ts'
 import type { Tuning } from './tuning.ts'
 
-export interface Budget {
+export interface SendBudget {
   hasRoom(): boolean
-  /** Notes that the queue has begun a message; returns what to call at its end. */
+  /** Counts a message that the queue has started to send. Returns a function to call when the attempt ends. */
   begin(queue: Queue): () => void
-  /** Counts what has been under way for long as slow. Returns whether this made room. */
+  /** Counts long-running messages as slow. Returns whether this made room for more messages. */
   classify(): boolean
-  /** Of queues that may send, the one whose tenant has the fewest messages under way. */
+  /** Returns the queue whose tenant has the fewest messages under way. */
   next(queues: Iterable<Queue>): Queue | undefined
-  /** Whether something of the queue has been under way for long. */
+  /** Returns whether a message of the queue counts as slow. */
   isSlow(queue: Queue): boolean
 }
 
@@ -24,11 +24,11 @@ interface Running {
   isSlow: boolean
 }
 
-export function openBudget(
+export function openSendBudget(
   limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'>,
   clock: Pick<Time, 'monotonic'>,
-): Budget {
-  // In the order of their beginning.
+): SendBudget {
+  // Messages under way, in the order in which they were started.
   const running = new Set<Running>()
   const byTenant = new Map<number, number>()
   const slowOf = new Map<Queue, number>()

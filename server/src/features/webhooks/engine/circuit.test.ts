@@ -1,4 +1,4 @@
-/** How much a receiver is sent, by how it has answered so far. */
+/** Tests how successes and failures of a receiver change its concurrency and its pauses. */
 import { describe, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
@@ -19,11 +19,14 @@ const answered = (status_code: number | null, retry_after: string | null = null)
   retry_after,
 })
 
-/** The circuit after one failure more. */
+/** Returns the result of `afterFailure` for one failed attempt. */
 const failed = (circuit: Circuit, now = NOW, attempt = answered(500)) =>
   afterFailure(circuit, attempt, now, MIDDLE)
 
-/** Fails again and again, each time as soon as its pause has ended; answers every step. */
+/**
+ * Simulates `times` failures, each as soon as the previous pause has ended. Returns the circuit and time of each
+ * failure.
+ */
 function failing(times: number, attempt = answered(500)): { circuit: Circuit; at: number }[] {
   const steps: { circuit: Circuit; at: number }[] = []
   let circuit = WELL
@@ -39,11 +42,11 @@ function failing(times: number, attempt = answered(500)): { circuit: Circuit; at
 const pauses = (steps: { circuit: Circuit; at: number }[]) =>
   steps.map(({ circuit, at }) => Math.max(0, circuit.pausedUntil - at))
 
-describe('a receiver that does well', () => {
-  test('is sent one more at once after each round without a failure, up to sixteen', () => {
+describe('a healthy receiver', () => {
+  test('gets one more concurrency slot after each round without a failure, up to sixteen', () => {
     let circuit: Circuit = { ...WELL, slots: 1 }
     const slots: number[] = []
-    // One round: as many successes as there are slots.
+    // A round consists of as many successes as there are slots.
     for (let round = 0; round < 20; round += 1) {
       const size = Math.floor(circuit.slots)
       for (let count = 0; count < size; count += 1) circuit = afterSuccess(circuit, NOW)
@@ -54,7 +57,7 @@ describe('a receiver that does well', () => {
     expect(Math.max(...slots)).toBe(16)
   })
 
-  test('has its failures forgotten', () => {
+  test('has its failure count reset by a success', () => {
     const sick = {
       ...WELL,
       failures: 3,
@@ -66,7 +69,7 @@ describe('a receiver that does well', () => {
     expect(afterSuccess(sick, NOW)).toEqual({ ...WELL, slots: 2.5, share: expect.any(Number) })
   })
 
-  test('keeps a pause that it asked for while the message was under way', () => {
+  test('stays in a requested pause when an earlier message succeeds', () => {
     const paused = failed(WELL, NOW, answered(429, '60')).circuit
     expect(afterSuccess(paused, NOW + SECOND)).toMatchObject({
       failures: 0,
@@ -76,26 +79,26 @@ describe('a receiver that does well', () => {
   })
 })
 
-describe('a receiver that fails', () => {
-  test('has the time noted since when it does', () => {
+describe('a failing receiver', () => {
+  test('keeps the time of its first failure', () => {
     const first = failed(WELL).circuit
     const second = failed(first, NOW + HOUR).circuit
     expect(first.failing_since).toBe('2026-11-20T12:00:00.000Z')
     expect(second).toMatchObject({ failures: 2, failing_since: '2026-11-20T12:00:00.000Z' })
   })
 
-  test('four times in a row is sent as much as before', () => {
+  test('keeps its slots after four failures in a row', () => {
     expect(failing(4).at(-1)?.circuit).toMatchObject({ failures: 4, slots: 4, pausedUntil: 0 })
   })
 
-  test('is sent fewer at once from its third failure in a row on, until it does well', () => {
+  test('is sent fewer concurrent messages from the third failure in a row', () => {
     const sixteen = { ...WELL, slots: 16 }
     const now = [0, 1, 2, 3, 4].map((failures) => slotsNow({ ...sixteen, failures }))
     expect(now).toEqual([16, 16, 16, 8, 4])
     expect(slotsNow({ ...WELL, slots: 1.9, failures: 4 })).toBe(1)
   })
 
-  test('five times in a row is sent single probes, with pauses that double up to five minutes', () => {
+  test('gets single probes after five failures, with pauses that double up to five minutes', () => {
     const steps = failing(14)
     expect(steps.slice(4).every(({ circuit }) => circuit.slots === 1)).toBe(true)
     expect(pauses(steps).map((ms) => ms / SECOND)).toEqual([
@@ -103,7 +106,7 @@ describe('a receiver that fails', () => {
     ])
   })
 
-  test('has pauses of different length from others that failed with it', () => {
+  test('has jittered pauses, so that receivers do not resume simultaneously', () => {
     const sick = failing(4).at(-1)?.circuit ?? WELL
     const ends = [0, 0.5, 0.99].map(
       (value) => afterFailure(sick, answered(null), NOW, () => value).circuit.pausedUntil - NOW,
@@ -112,7 +115,7 @@ describe('a receiver that fails', () => {
     expect(ends[2]).toBeGreaterThan(5.4 * SECOND)
   })
 
-  test('in a burst is judged by the failure that began the pause, and not by the others', () => {
+  test('does not count failures of concurrent messages after the pause has begun', () => {
     const broken = failing(5).at(-1)?.circuit ?? WELL
     let circuit = broken
     for (let count = 0; count < 15; count += 1) circuit = failed(circuit, NOW + SECOND).circuit
@@ -120,68 +123,68 @@ describe('a receiver that fails', () => {
   })
 })
 
-describe('a receiver that answers 429', () => {
-  test('is sent half as many at once, never less than one', () => {
+describe('a receiver that responds with 429', () => {
+  test('has its concurrency halved after each response, down to one message', () => {
     const slots = failing(4, answered(429)).map(({ circuit }) => circuit.slots)
     expect(slots).toEqual([2, 1, 1, 1])
   })
 
-  test('is left alone for a second, and twice as long each time', () => {
+  test('is paused for one second, and twice as long after each further 429', () => {
     const seconds = pauses(failing(4, answered(429))).map((ms) => ms / SECOND)
     expect(seconds).toEqual([1, 2, 4, 8])
   })
 })
 
-test.each([502, 503, 504])('a single %i is a failure like any other', (status) => {
+test.each([502, 503, 504])('treats a single %i response like any other failure', (status) => {
   expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
 })
 
 describe('a receiver that asks for a pause', () => {
-  test.each([[429], [500], [503]])('with %i is sent nothing before', (status) => {
+  test.each([[429], [500], [503]])('is paused for the requested time with status %i', (status) => {
     const { circuit } = failed(WELL, NOW, answered(status, '90'))
     expect(circuit.pausedUntil).toBe(NOW + 90 * SECOND)
   })
 
-  test('is left alone for an hour at the most', () => {
+  test('is paused for at most an hour, even if it asks for more', () => {
     expect(failed(WELL, NOW, answered(429, '86400')).circuit.pausedUntil).toBe(NOW + HOUR)
   })
 
-  test('for less than its failures call for is left alone for longer', () => {
+  test('is paused longer than requested if its failures require a longer pause', () => {
     const sick = failing(9).at(-1)?.circuit ?? WELL
     const later = sick.pausedUntil
     expect(failed(sick, later, answered(500, '1')).circuit.pausedUntil).toBe(later + 160 * SECOND)
   })
 })
 
-describe('a webhook is deactivated', () => {
-  test('at once as gone when its receiver answers 410', () => {
+describe('the reason to deactivate a webhook', () => {
+  test('is "gone" as soon as the receiver responds with 410', () => {
     expect(failed(WELL, NOW, answered(410)).disable).toBe('gone')
   })
 
-  test('as gone even in a pause', () => {
+  test('is "gone" after a 410 response even during a pause', () => {
     const paused = failed(WELL, NOW, answered(429, '60')).circuit
     expect(failed(paused, NOW + SECOND, answered(410)).disable).toBe('gone')
   })
 
-  test('as failing after five days of failures, and not before', () => {
+  test('is "failing" after five days of failures, and not before', () => {
     const sick = { ...WELL, failures: 40, failing_since: new Date(NOW).toISOString() }
     expect(failed(sick, NOW + 5 * DAY - 1).disable).toBeUndefined()
     expect(failed(sick, NOW + 5 * DAY).disable).toBe('failing')
   })
 
-  test('not for five days that a success lies in', () => {
+  test('is absent if a success interrupts the five days of failures', () => {
     const sick = { ...WELL, failures: 40, failing_since: new Date(NOW).toISOString() }
     const cured = afterSuccess(sick, NOW + 4 * DAY)
     expect(failed(cured, NOW + 6 * DAY).disable).toBeUndefined()
   })
 
-  test.each([400, 404, 500, null])('not by a single failure (%j)', (status) => {
+  test.each([400, 404, 500, null])('is absent after a single failure (%j)', (status) => {
     expect(failed(WELL, NOW, answered(status)).disable).toBeUndefined()
   })
 })
 
-describe('a receiver that is seldom sent anything', () => {
-  test('is not given up for what failed long ago', () => {
+describe('a receiver that rarely gets messages', () => {
+  test('is not deactivated because of a failure 20 days ago', () => {
     const once = failed(WELL).circuit
     const { circuit, disable } = failed(once, NOW + 20 * DAY)
     expect(disable).toBeUndefined()
@@ -191,7 +194,7 @@ describe('a receiver that is seldom sent anything', () => {
     })
   })
 
-  test('is given up when it has failed every day for five', () => {
+  test('is deactivated if an attempt has failed on each of five days', () => {
     let circuit = failed(WELL).circuit
     for (let day = 1; day < 5; day += 1) {
       const next = failed(circuit, NOW + day * DAY)

@@ -1,61 +1,65 @@
 /**
- * A webhook's circuit breaker: how its receiver does, and how much it is sent. The share of failures decides,
- * not the last one: who fails now and then is sent a little less at once, who fails for good is left in
- * peace but for single probes, and nothing is sent any more after five days of that.
+ * A webhook's circuit breaker, which limits concurrency and pauses sending depending on the share of failed attempts.
+ * Occasional failures reduce concurrency a little. Persistent failures leave only single probes, and after five days
+ * the service deactivates the webhook.
  */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
 import { jittered, type Random, retryAfterOf } from './schedule.ts'
 
 export interface Circuit {
-  /** Failures in a row, those of one burst counted up to its pause. */
+  /** The number of failures in a row. Failures during a pause are not counted. */
   failures: number
-  /** The share of failures among its tries up to the last success, the recent ones counting more. */
+  /** The share of failures among the attempts up to the last success, weighted towards recent attempts. */
   share: number
-  /** Since when every try has failed, ISO 8601; null when the last one went well. */
+  /** When the current run of failures began, ISO 8601. Null after a success. */
   failing_since: string | null
-  /** When the last try failed, in milliseconds since the Unix epoch; 0 when it went well. */
+  /** The time of the last failure, in milliseconds since the Unix epoch. 0 after a success. */
   failedAt: number
-  /** Messages that may be under way at once. A fraction grows until it is one more. */
+  /** The maximum number of concurrent messages. Fractions add up to whole slots. */
   slots: number
-  /** No try before this, in milliseconds since the Unix epoch; 0 for none. */
+  /** The end of the current pause, in milliseconds since the Unix epoch. 0 without a pause. */
   pausedUntil: number
 }
 
-/** Why the service deactivates a webhook. */
+/** The reason why the service deactivates a webhook. */
 export type DisableReason = 'failing' | 'gone'
 
 const MAX_SLOTS = 16
-/** Up to this share of failures a receiver is sent as much at once as one without. */
+/** Up to this share of failures, the concurrency of a receiver is not reduced. */
 const HARMLESS_SHARE = 0.25
-/** What each try counts in the share: about the last thirty decide. */
+/** The weight of one attempt in the share of failures, which therefore covers about the last thirty attempts. */
 const WEIGHT = 1 / 32
-/** So many failures in a row open the breaker for a receiver that has done well: then single probes. */
+/** The number of failures in a row after which a healthy receiver gets only single probes. */
 const BREAKS_AFTER = 5
-/** Who fails now and then has to fail as often in a row as chance brings it once in so many times. */
+/**
+ * The breaker opens when a run of failures is less probable than this, given the receiver's usual share of failures.
+ */
 const CHANCE = 1 / 1_000_000
-/** Who fails more often than this is no better than one that always does. */
+/** Above this share of failures, a receiver is treated as one that always fails. */
 const HOPELESS_SHARE = 0.8
 const MAX_IN_A_ROW = 20
 const FIRST_PAUSE = 5 * SECOND
 const FIRST_BREATH = SECOND
 const MAX_PAUSE = 5 * MINUTE
-/** A receiver's `Retry-After` holds its other messages back as well, but not for longer than this. */
+/** The longest pause that a `Retry-After` header can cause for the receiver's other messages. */
 const MAX_ASKED = HOUR
 const GIVES_UP_AFTER = 5 * DAY
-/** No wait is as long: who has not been tried for this long has not been failing all the time. */
+/** The time after the last failure when earlier failures no longer count. Longer than any wait between retries. */
 const FORGOTTEN_AFTER = 2 * DAY
 
 const TOO_MANY = 429
 const GONE = 410
 
-/** How many messages may be under way now: fewer from the third failure in a row on. */
+/**
+ * Returns how many messages may be sent concurrently now. From the third failure in a row on, each failure halves it.
+ */
 export function slotsNow({ slots, failures }: Circuit): number {
   return Math.max(1, Math.floor(slots / 2 ** Math.max(0, failures - 2)))
 }
 
 export function afterSuccess(circuit: Circuit, now: number): Circuit {
-  // What failed while the breaker was open says nothing about how it does between such times.
+  // Ignores failures while the breaker was open, because they say nothing about the usual share of failures.
   const counted = Math.min(circuit.failures, breaksAfter(circuit.share))
   const share = withFailures(circuit.share, counted) * (1 - WEIGHT)
   return {
@@ -64,7 +68,7 @@ export function afterSuccess(circuit: Circuit, now: number): Circuit {
     failing_since: null,
     failedAt: 0,
     slots: Math.min(slotsFor(share), circuit.slots + 1 / Math.floor(circuit.slots)),
-    // A pause that was asked for meanwhile holds, whatever was already under way.
+    // Keeps a pause that the receiver asked for, even if a message that was already under way succeeds.
     pausedUntil: circuit.pausedUntil > now ? circuit.pausedUntil : 0,
   }
 }
@@ -82,13 +86,13 @@ export function afterFailure(
   const isTooLong = now - Date.parse(failing_since) >= GIVES_UP_AFTER
   const disable: DisableReason | undefined = isGone ? 'gone' : isTooLong ? 'failing' : undefined
   const verdict = disable === undefined ? {} : { disable }
-  // What was under way when the pause began says nothing new.
+  // Messages that fail during a pause were sent before it, so they do not count as further failures.
   if (circuit.pausedUntil > now)
     return { circuit: { ...circuit, failing_since, failedAt: now }, ...verdict }
   const failures = circuit.failures + 1
   const breaks = breaksAfter(circuit.share)
   const asked = Math.min(retryAfterOf(attempt.retry_after, now) ?? 0, MAX_ASKED)
-  // Both speak for the receiver as a whole, and not for the one message.
+  // A 429 and a `Retry-After` header concern the receiver as a whole, not only this message.
   const isAsking = attempt.status_code === TOO_MANY || asked > 0
   const pause = Math.max(
     failures >= breaks ? doubling(FIRST_PAUSE, failures - breaks) : 0,
@@ -109,14 +113,14 @@ export function afterFailure(
   }
 }
 
-/** The share once so many more tries have failed. */
+/** Returns the share of failures after `count` more failures. */
 const withFailures = (share: number, count: number) => 1 - (1 - share) * (1 - WEIGHT) ** count
 
-/** The most that a receiver is sent at once that fails so often. */
+/** Returns the maximum number of concurrent messages for a receiver with this share of failures. */
 const slotsFor = (share: number) =>
   Math.max(1, MAX_SLOTS * Math.min(1, (1 - share) / (1 - HARMLESS_SHARE)))
 
-/** How many failures in a row mean that a receiver is down which otherwise fails so often. */
+/** Returns the number of failures in a row after which a receiver with this share of failures is considered down. */
 function breaksAfter(share: number): number {
   if (share <= 0 || share > HOPELESS_SHARE) return BREAKS_AFTER
   const unlikely = Math.ceil(Math.log(CHANCE) / Math.log(share))

@@ -1,11 +1,11 @@
-/** The queues' SQL for the processes that send: claim, renew, let go. Leases are by the database's clock. */
+/** SQL that claims, renews and releases the leases of queues. Leases use the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { isServed } from './served.ts'
+import { isServed } from './served-tenants.ts'
 import '../webhooks.table.ts'
 
-/** Seconds that a claim holds unless it is renewed; so long the queues of a killed process wait. */
-export const LEASE_SECONDS = 10
+/** The duration of a lease that is not renewed, in seconds. The queues of a killed process wait this long. */
+export const QUEUE_LEASE_SECONDS = 10
 
 export interface ClaimedQueue {
   webhook_id: number
@@ -19,17 +19,17 @@ export interface ClaimedQueue {
   paused_until: string | null
   resets: number
   url: string
-  /** The living secrets, the current one first. */
+  /** The secrets that have not expired, the current secret first. */
   secrets: { id: string; sealed_secret: Buffer; expires_at: string | null }[]
 }
 
-/** Candidates that are looked at for one claim: far more than one tenant has webhooks. */
+/** The maximum number of due queues that one claim considers, far more than one tenant can have. */
 const LOOKED_AT = 1000
 
 /**
- * Claims up to `limit` queues with due deliveries, of active webhooks of active tenants: those first
- * whose tenant has the fewest queues at work already, then those that wait longest. A queue that
- * another process is just claiming is skipped, so any number of processes claim side by side.
+ * Claims up to `limit` queues that have due deliveries and belong to active webhooks of active tenants. Prefers tenants
+ * with few leased queues, and then queues that have waited longest. Skips queues that another process is claiming, so
+ * that any number of processes can claim in parallel.
  */
 export async function claimQueues(
   tx: TenantTx,
@@ -59,7 +59,7 @@ export async function claimQueues(
     )
     update webhook_queues q
     set leased_by = ${claim.worker}, epoch = q.epoch + 1,
-      leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
+      leased_until = now() + make_interval(secs => ${QUEUE_LEASE_SECONDS})
     from chosen c, webhooks w
     where q.webhook_id = c.webhook_id and w.id = q.webhook_id
     returning q.webhook_id, q.tenant_id, q.epoch, q.failures, q.failure_share, q.failing_since,
@@ -83,8 +83,8 @@ export async function claimQueues(
 }
 
 /**
- * Takes the queues of inactive webhooks off the list: new events put them there, and claims would look
- * at them first each time. The webhook is locked as well, so that its activation is not overlooked.
+ * Clears the due times of queues whose webhooks are inactive. New events make these queues due, and every claim would
+ * consider them first. Also locks the webhooks, so that a concurrent activation is not lost.
  */
 export async function unscheduleInactive(tx: TenantTx, now: string): Promise<void> {
   await sql`
@@ -98,13 +98,13 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
 }
 
 /**
- * Renews leases. Returns of each queue whether that was done, and whether it is lost: it is another's
- * by now, or its webhook is not sent for any more, or is to be read anew. By the rows, as a process that
- * hears nothing of the others goes on otherwise. Those of the last kind are renewed as well, so that
- * nobody else sends what is under way.
+ * Renews the leases of queues. Returns for each queue whether the lease was renewed, and whether the process must stop
+ * sending (`isLost`). A queue is lost if another process has claimed it, its webhook or tenant is no longer active, or
+ * the webhook has changed. After a change the lease is still renewed, so that no other process resends messages under
+ * way. The result depends on the rows, because a process may have missed notifications.
  *
- * One that is locked is neither: it must not hold up all the others. Nor is one that has been let go of
- * meanwhile: with a lease of nobody it could not be claimed for as long as that lasts.
+ * A queue that another transaction has locked is neither renewed nor lost, so that it does not delay the others. The
+ * same applies to a released queue, because a renewed lease without an owner would block claims until it expires.
  */
 export async function renewLeases(
   tx: TenantTx,
@@ -119,7 +119,7 @@ export async function renewLeases(
       where q.leased_until is not null
       order by q.webhook_id for no key update of q skip locked
     ), renewed as (
-      update webhook_queues q set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
+      update webhook_queues q set leased_until = now() + make_interval(secs => ${QUEUE_LEASE_SECONDS})
       from locked where q.webhook_id = locked.webhook_id
       returning q.webhook_id
     )
@@ -132,7 +132,7 @@ export async function renewLeases(
   return rows
 }
 
-/** How a queue's receiver does, as it is kept. */
+/** The stored state of a queue's receiver. */
 export interface QueueState {
   id: number
   epoch: number
@@ -144,7 +144,7 @@ export interface QueueState {
   paused_until: string | null
 }
 
-/** The columns of `unnest`ed queue states, as `given`. */
+/** Returns an SQL table named `given` with one row per queue state. */
 function given(queues: readonly QueueState[]) {
   const column = <K extends keyof QueueState>(key: K) => queues.map((queue) => queue[key])
   return sql`unnest(${column('id')}::bigint[], ${column('epoch')}::bigint[],
@@ -156,8 +156,8 @@ function given(queues: readonly QueueState[]) {
 }
 
 /**
- * Locks queues, in one order for everybody. Returns those that it could lock: one that somebody else
- * has locked for long must not hold up all the others.
+ * Locks queues in ascending order of their webhooks, and returns those that were locked. Skips queues that another
+ * transaction has locked, so that they do not delay the others.
  */
 async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueState[]> {
   const { rows } = await sql<{ id: number }>`
@@ -169,14 +169,16 @@ async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueS
 }
 
 /**
- * How the receiver does, written into a queue that is still leased. Of a lease of nobody the row's own
- * pause counts: somebody may have lifted it to see a try now.
+ * The SQL assignments that save the state of a receiver in the row of its queue. The pause in the row stays if the
+ * lease has no owner, because an administrator may have ended the pause to get an attempt immediately.
  */
 const state = sql`failures = given.failures, failure_share = given.failure_share,
   failing_since = given.failing_since, failed_at = given.failed_at, slots = given.slots,
   paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
-/** Writes down how the receivers of leased queues do. Returns of which: not of those that somebody else has locked. */
+/**
+ * Saves receiver states of leased queues, except queues locked by other transactions. Returns the ids of saved queues.
+ */
 export async function saveQueues(
   tx: TenantTx,
   queues: readonly QueueState[],
@@ -190,12 +192,12 @@ export async function saveQueues(
 }
 
 /**
- * Lets go of queues, each due when its earliest delivery is. The lock comes first, in a statement of
- * its own: a fan-out that is adding deliveries has it until its commit, and what is read behind it
- * sees them. In one statement they could be missed, and would wait for the next event.
+ * Releases the leases of queues, and schedules each queue for its earliest pending delivery. Locks the queues in a
+ * separate statement, because a fan-out that adds deliveries holds the lock until it commits. The next statement then
+ * sees these deliveries. A single statement could miss them, and they would wait for the next event.
  *
- * @returns the webhooks of queues that are let go of, or gone with their webhook; of the others the
- *   lock is somebody else's now
+ * @returns the ids of webhooks whose queues were released or no longer exist. The other queues are locked by other
+ *   transactions.
  */
 export async function releaseQueues(
   tx: TenantTx,
@@ -209,7 +211,7 @@ export async function releaseQueues(
       from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
-  // One that was started afresh meanwhile has waited for what was under way.
+  // A reset during the lease kept `leased_until` only because of messages under way, which have now ended.
   tx.send(
     sql`update webhook_queues q set leased_until = null from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch + 1 and q.leased_by is null`.compile(
@@ -223,7 +225,7 @@ export async function releaseQueues(
   return ids.filter((id) => !theirs.has(id))
 }
 
-/** Which of these webhooks have a queue: one that is deleted takes its queue with it. */
+/** Returns the ids of the webhooks that still have a queue. Deleting a webhook deletes its queue. */
 async function listQueues(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     select webhook_id as id from webhook_queues where webhook_id = any(${ids}::bigint[])`.execute(

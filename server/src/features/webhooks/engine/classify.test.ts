@@ -1,4 +1,4 @@
-/** What becomes of a delivery, its receiver and its webhook after a try. */
+/** Tests how an attempt changes its delivery, its receiver and its webhook. */
 import { describe, expect, test } from 'vitest'
 import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
@@ -35,34 +35,34 @@ function classified(fields: Partial<Attempt>, retry_step = 0, circuit = WELL) {
 const at = (ms: number) => new Date(NOW + ms).toISOString()
 const REFUSED = { status_code: 500, error: 'status' } as const
 
-describe('a try', () => {
-  test('that went well ends its delivery', () => {
+describe('an attempt', () => {
+  test('ends its delivery if it succeeds', () => {
     const { outcome, circuit, disable } = classified({})
     expect(outcome).toMatchObject({ status: 'delivered', due_at: null })
     expect(circuit).toMatchObject({ failures: 0, slots: 4.25 })
     expect(disable).toBeUndefined()
   })
 
-  test('that was refused has its delivery wait by the count of tries', () => {
+  test('delays the next attempt longer after each failure', () => {
     expect(classified(REFUSED).outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
     expect(classified(REFUSED, 1).outcome).toMatchObject({ due_at: at(5 * MINUTE) })
     expect(classified(REFUSED, 8).outcome).toMatchObject({ due_at: at(DAY) })
   })
 
-  test('that could not be made counts as one that was refused', () => {
+  test('counts as failed if it cannot connect', () => {
     const { outcome, circuit } = classified({ status_code: null, error: 'connection_refused' })
     expect(outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
     expect(circuit).toMatchObject({ failures: 1, failing_since: at(0) })
   })
 
-  test('that was the tenth to be refused ends its delivery as failed', () => {
+  test('ends its delivery as failed if it is the tenth failed attempt', () => {
     const { outcome, disable } = classified(REFUSED, 9)
     expect(outcome).toMatchObject({ status: 'failed', due_at: null })
-    // Another event may well get through.
+    // The webhook stays active, because another event may still succeed.
     expect(disable).toBeUndefined()
   })
 
-  test('that was answered with a wish for a pause has delivery and receiver wait for it', () => {
+  test('delays its delivery and pauses the receiver for the time in Retry-After', () => {
     const { outcome, circuit } = classified({
       status_code: 503,
       error: 'status',
@@ -72,13 +72,13 @@ describe('a try', () => {
     expect(circuit.pausedUntil).toBe(NOW + 10 * MINUTE)
   })
 
-  test('that was answered 410 keeps its delivery for the day when the webhook is active again', () => {
+  test('keeps its delivery pending after a 410, in case the webhook is reactivated', () => {
     const { outcome, disable } = classified({ status_code: 410, error: 'status' })
     expect(disable).toBe('gone')
     expect(outcome).toMatchObject({ status: 'pending', due_at: at(5 * SECOND) })
   })
 
-  test('that fails after five days of failures deactivates the webhook', () => {
+  test('deactivates the webhook if all attempts have failed for five days', () => {
     const sick = { ...WELL, failures: 9, failing_since: at(-5 * DAY) }
     expect(classified(REFUSED, 2, sick).disable).toBe('failing')
   })

@@ -1,13 +1,13 @@
-/** Classifies an attempt: what it means for its delivery, for the receiver, and for the webhook. Pure. */
+/** Determines how an attempt changes its delivery, the receiver's circuit and the webhook. A pure function. */
 import type { Attempt } from '../sending/attempt.ts'
 import { afterFailure, afterSuccess, type Circuit, type DisableReason } from './circuit.ts'
-import type { DueDelivery, Outcome } from './deliveries.store.ts'
+import type { DeliveryOutcome, DueDelivery } from './deliveries.store.ts'
 import { nextTry, type Random, retryAfterOf } from './schedule.ts'
 
 export interface Classified {
-  outcome: Outcome
+  outcome: DeliveryOutcome
   circuit: Circuit
-  /** Why the webhook must be deactivated now, where it must. */
+  /** The reason to deactivate the webhook now, if there is one. */
   disable?: DisableReason
 }
 
@@ -15,7 +15,7 @@ interface Try {
   delivery: DueDelivery
   attempt: Attempt
   circuit: Circuit
-  /** When it ended. */
+  /** The end of the attempt, in milliseconds since the Unix epoch. */
   now: number
   random: Random
 }

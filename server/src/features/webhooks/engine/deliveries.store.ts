@@ -1,22 +1,22 @@
-/** The engine's SQL on deliveries: which are due, and how their tries went. */
+/** SQL with which the engine finds due deliveries and records their attempts. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { EventEntry } from '../events/message.ts'
 import type { Attempt } from '../sending/attempt.ts'
 import '../webhooks.table.ts'
 
-/** A delivery that is due, with the entry that its message is made of. */
+/** A due delivery with the journal entry from which its message is built. */
 export interface DueDelivery extends Omit<EventEntry, 'action' | 'resource_type'> {
   webhook_id: number
   event: string
   attempts: number
   retry_step: number
   due_at: string
-  /** Null when the entry is no longer in the journal. */
+  /** Null if the event's entry is no longer in the journal. */
   resource_type: string | null
 }
 
-/** The earliest due deliveries of each webhook, up to its own limit. */
+/** Returns the earliest due deliveries of each webhook, up to the webhook's limit. */
 export async function findDue(
   tx: TenantTx,
   wants: readonly { id: number; limit: number }[],
@@ -40,33 +40,37 @@ export async function findDue(
   return rows
 }
 
-/** A try that was made, and what becomes of its delivery. */
-export interface Outcome {
+/** A completed attempt, and the resulting state of its delivery. */
+export interface DeliveryOutcome {
   delivery: DueDelivery
   attempt: Attempt
   status: 'pending' | 'delivered' | 'failed'
-  /** When it is tried again, ISO 8601; null when it is settled. */
+  /** When the delivery is retried, ISO 8601. Null if the delivery succeeded or failed for good. */
   due_at: string | null
 }
 
-/** How a try went, to be written down. */
-export interface Result extends Outcome {
-  /** Of its queue when that was claimed: where there are more by now, it says nothing of the receiver. */
+/** The outcome of an attempt, as passed to `recordResults`. */
+export interface DeliveryResult extends DeliveryOutcome {
+  /**
+   * The queue's reset counter when it was claimed. If the counter has changed since, a failure concerns an earlier
+   * receiver.
+   */
   resets: number
 }
 
 /**
- * Writes down how tries went. The count of attempts tells whether somebody else has tried a delivery
- * meanwhile, who has moved it already. The try itself is kept as it was made and once, unless its
- * webhook or its delivery is gone: of a later one for the same event it would tell nothing.
+ * Records attempts and updates their deliveries. Does not update a delivery whose count of attempts has changed,
+ * because another process has already tried it. Does not store an attempt whose webhook or delivery was deleted,
+ * because it would appear in a later delivery of the same event.
  *
- * One that was queued again meanwhile, and so has another time, has all its tries before it, and one that was settled meanwhile
- * (its replay was cancelled) stays as it was, unless this one has arrived: that is true in any case.
+ * A delivery that was queued again during the attempt has a different due time, and keeps its full retry schedule. A
+ * delivery that a cancelled replay has ended during the attempt stays ended. A success always counts.
  *
- * One that failed after its queue was reset is due now, with all its tries before it: those that waited
- * just then are due as well. By the row, as no process is sure to have heard of it.
+ * If the queue was reset during a failed attempt, the delivery becomes due now with its full retry schedule. Deliveries
+ * that waited at the reset are treated the same way. The row's counter decides, because a process may miss the
+ * notification of a reset.
  */
-export function recordResults(tx: TenantTx, results: readonly Result[], now: string): void {
+export function recordResults(tx: TenantTx, results: readonly DeliveryResult[], now: string): void {
   tx.send(sql`select pg_advisory_xact_lock_shared(${RECORDING})`.compile(tx.db))
   moveDeliveries(tx, results, now)
   keepAttempts(tx, results)
@@ -75,21 +79,21 @@ export function recordResults(tx: TenantTx, results: readonly Result[], now: str
 const RECORDING = sql`hashtextextended('webhook results', 0)`
 
 /**
- * Waits for what is just being written down, which may know nothing yet of a queue that was reset. What is
- * written down from here on knows of all that has committed.
+ * Waits for transactions that are recording results, because they may not see a reset of a queue that has just been
+ * committed. Transactions that start later see the reset.
  */
 export async function awaitResults(tx: TenantTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${RECORDING})`.execute(tx.db)
 }
 
-/** The columns that name the deliveries. */
-const keysOf = (results: readonly Result[]) =>
+/** Returns the primary keys of the deliveries as SQL arrays. */
+const keysOf = (results: readonly DeliveryResult[]) =>
   sql`${results.map(({ delivery }) => delivery.webhook_id)}::bigint[],
     ${results.map(({ delivery }) => delivery.id)}::bigint[],
     ${results.map(({ delivery }) => delivery.created_at)}::timestamptz[]`
 
-function moveDeliveries(tx: TenantTx, results: readonly Result[], now: string): void {
-  const of = <T>(value: (result: Result) => T) => results.map(value)
+function moveDeliveries(tx: TenantTx, results: readonly DeliveryResult[], now: string): void {
+  const of = <T>(value: (result: DeliveryResult) => T) => results.map(value)
   const moves = sql`o.status = 'delivered'
     or d.retry_step = o.retry_step and d.due_at is not distinct from o.was_due`
   tx.send(
@@ -123,11 +127,11 @@ function moveDeliveries(tx: TenantTx, results: readonly Result[], now: string): 
 }
 
 /**
- * `offset 0` has each delivery looked up by its key: a planner whose statistics are from before a
- * backlog would join by going through all of it.
+ * Stores attempts. `offset 0` makes the planner look up each delivery by its key. If statistics are older than a
+ * backlog, the planner would otherwise scan the whole backlog for the join.
  */
-function keepAttempts(tx: TenantTx, results: readonly Result[]): void {
-  const of = <T>(value: (result: Result) => T) => results.map(value)
+function keepAttempts(tx: TenantTx, results: readonly DeliveryResult[]): void {
+  const of = <T>(value: (result: DeliveryResult) => T) => results.map(value)
   tx.send(
     sql`insert into webhook_attempts (webhook_id, entry_id, event_at, tenant_id, number, started_at,
         duration_ms, status_code, error, detail, address, response_body)
@@ -145,8 +149,8 @@ function keepAttempts(tx: TenantTx, results: readonly Result[]): void {
   )
 }
 
-/** Gives up deliveries whose event is no longer in the journal: there is nothing to send. */
-export function giveUp(tx: TenantTx, lost: readonly DueDelivery[], now: string): void {
+/** Marks deliveries as failed whose event is no longer in the journal, because their message cannot be built. */
+export function giveUpDeliveries(tx: TenantTx, lost: readonly DueDelivery[], now: string): void {
   tx.send(
     sql`update webhook_deliveries d
       set status = 'failed', due_at = null, finished_at = ${now}::timestamptz

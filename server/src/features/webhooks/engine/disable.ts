@@ -1,4 +1,4 @@
-/** Deactivates a webhook whose receiver is gone or has failed for too long, and tells the admins. */
+/** Deactivates a webhook whose receiver is gone or has failed for too long, and notifies the administrators. */
 import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
@@ -7,20 +7,20 @@ import { deactivate, type Failing } from '../registrations/registrations.store.t
 import { shownUrl } from '../registrations/shown-url.ts'
 import { disabledMail } from './mails.ts'
 
-/** Does nothing where the webhook is not active any more, or has been well since. */
+/** Deactivates a webhook. Does nothing if the webhook is no longer active, or its receiver has recovered. */
 export type Disable = (webhook: Failing & { tenant_id: number }) => Promise<void>
 
 export interface DisableDeps {
   db: Scopes
   mailer: Mailer
-  /** How long deliveries are kept (`WEBHOOK_RETENTION_DAYS`). */
+  /** The number of days for which deliveries are stored (`WEBHOOK_RETENTION_DAYS`). */
   keepDays: number
 }
 
 export function disabler({ db, mailer, keepDays }: DisableDeps): Disable {
   return (webhook) =>
     db.inTenant(webhook.tenant_id, async (tx) => {
-      // Somebody was quicker: another process, or an admin.
+      // Another process or an administrator has changed the webhook first.
       if (!(await deactivate(tx, webhook))) return
       const { id, tenant_id, url, reason, since } = webhook
       tx.invalidate(`webhook:${id}`)

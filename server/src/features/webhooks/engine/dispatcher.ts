@@ -1,42 +1,45 @@
-/** Sends what waits in the queues, as many at once as they and the budget allow, and settles each try. */
+/**
+ * Sends waiting deliveries concurrently, within the limits of queues and budget, and records the result of each
+ * attempt.
+ */
 import type { Time } from '../../../lib/time.ts'
 import type { Changes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Send } from '../sending/attempt.ts'
-import type { Budget } from './budget.ts'
+import type { SendMessage } from '../sending/attempt.ts'
+import type { SendBudget } from './budget.ts'
 import { type Classified, classifyAttempt } from './classify.ts'
-import type { DueDelivery, Outcome } from './deliveries.store.ts'
+import type { DeliveryOutcome, DueDelivery } from './deliveries.store.ts'
 import type { Disable } from './disable.ts'
 import type { Leases } from './leases.ts'
-import { begin, cutOff, end, ended, isHungry, maySend, type Queue, settled } from './queue.ts'
+import type { Queue } from './queue.ts'
 import type { ResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 
 export interface DispatcherDeps {
-  changes: Pick<Changes, 'isClosed'>
+  changes: Pick<Changes, 'isInMaintenance'>
   clock: Time
-  send: Send
+  send: SendMessage
   disable: Disable
   log: Logger
   random: Random
   leases: Leases
-  budget: Budget
+  budget: SendBudget
   results: ResultWriter
-  /** Called for every try that was made. */
+  /** Called for every completed attempt. */
   onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
-  /** Called when a queue should be fetched for. */
+  /** Called when deliveries should be fetched for a queue. */
   onHungry: () => void
 }
 
 export interface Dispatcher {
-  /** Begins as many messages as queues and budget allow, by turns. */
+  /** Starts as many messages as the queues and the budget allow, taking turns between tenants. */
   sendAll(): void
-  /** How many messages were begun so far. */
+  /** Returns how many messages this process has started so far. */
   begun(): number
-  /** Resolves when none is under way, and no webhook is being deactivated. */
+  /** Resolves when no message is under way, and no webhook is being deactivated. */
   idle(): Promise<void>
-  /** Begins nothing more, and waits for what is under way; after `patienceMs` it is cut off. */
+  /** Starts nothing further, and waits for messages under way. Aborts them after `patienceMs`. */
   stop(patienceMs: number): Promise<void>
 }
 
@@ -49,8 +52,9 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   let disabling: Promise<void> = Promise.resolve()
   const awaitingIdle: (() => void)[] = []
 
-  /** What is being restored rests: nobody is to hear of it meanwhile. */
-  const mayBegin = (queue: Queue) => maySend(queue, clock) && !deps.changes.isClosed(queue.tenantId)
+  /** Returns whether the queue may send now. Nothing is sent for a tenant in maintenance mode. */
+  const mayBegin = (queue: Queue) =>
+    queue.maySend() && !deps.changes.isInMaintenance(queue.tenantId)
 
   function sendAll(): void {
     if (isStopping) return
@@ -60,18 +64,18 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       if (!queue) return
       sendNext(queue)
       ready.delete(queue)
-      // Behind the others again.
+      // Moves the queue behind the others, so that queues take turns.
       if (mayBegin(queue)) ready.add(queue)
     }
   }
 
-  /** As `sendAll`, for one queue while there is room for everybody. */
+  /** Sends waiting deliveries of one queue while the budget has room. */
   function sendFrom(queue: Queue): void {
     while (!isStopping && budget.hasRoom() && mayBegin(queue)) sendNext(queue)
   }
 
   function sendNext(queue: Queue): void {
-    const delivery = begin(queue)
+    const delivery = queue.begin()
     if (!delivery) return
     running += 1
     begun += 1
@@ -81,22 +85,22 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       running -= 1
       leave()
       if (classified) settle(queue, classified)
-      else cutOff(queue, delivery)
-      if (isHungry(queue, clock.now())) deps.onHungry()
+      else queue.cutOff(delivery)
+      if (queue.isHungry()) deps.onHungry()
       if (wasFull) sendAll()
       else sendFrom(queue)
       if (running === 0) for (const resolve of awaitingIdle.splice(0)) resolve()
     })
   }
 
-  /** Returns how it went; undefined when it was cut off, or failed by a fault of ours. */
+  /** Sends a delivery. Returns the classified attempt, or undefined if it was aborted or an internal error occurred. */
   async function trySending(queue: Queue, delivery: DueDelivery): Promise<Classified | undefined> {
     try {
       const { event: action, resource_type } = delivery
-      // The prefetcher passes on only what has its entry.
+      // Deliveries without a journal entry never enter the queue, so `resource_type` is not null here.
       const entry = { ...delivery, action, resource_type: resource_type ?? '' }
       const attempt = await deps.send(queue.target, entry, cut.signal)
-      // It says nothing about the receiver, and is sent again.
+      // An aborted attempt says nothing about the receiver. The message is sent again later.
       if (attempt.error === 'aborted') return undefined
       const now = clock.now()
       return classifyAttempt({
@@ -107,7 +111,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
         random: deps.random,
       })
     } catch (error) {
-      leases.fail(queue, 'a message could not be made', error)
+      leases.fail(queue, 'creating a message failed', error)
       return undefined
     }
   }
@@ -116,31 +120,31 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     const { circuit, disable, outcome } = classified
     const wasFailing = isFailing(queue)
     const { attempt, status } = outcome
-    ended(queue, circuit, clock.now())
+    queue.endAttempt(circuit)
     deps.onAttempt?.(status === 'pending' ? 'retried' : status, attempt.duration_ms / 1000)
-    // What went well stands in the list of deliveries: of thousands a second the log need not tell.
+    // Logs successes at debug level only, because there may be thousands of them a second.
     log[attempt.error === null ? 'debug' : 'info'](describe(outcome), 'webhook attempt')
     void record(queue, outcome)
     if (disable) {
-      end(queue)
+      queue.end()
       const { id, tenantId: tenant_id, target, resets } = queue
       const since = circuit.failing_since ?? attempt.started_at
       const webhook = { id, tenant_id, url: target.url, resets, reason: disable, since }
-      // One after the other: when our own network fails, many receivers do at once.
+      // Deactivates one webhook at a time, because an outage of our own network makes many receivers fail together.
       disabling = disabling.then(() =>
-        canFail(deps.disable(webhook), 'deactivating a webhook', log),
+        canFail(deps.disable(webhook), 'deactivation of a webhook', log),
       )
     } else if (wasFailing !== isFailing(queue)) leases.save(queue)
   }
 
-  async function record(queue: Queue, outcome: Outcome): Promise<void> {
+  async function record(queue: Queue, outcome: DeliveryOutcome): Promise<void> {
     const isWritten = await results.add({ ...outcome, resets: queue.resets }).then(
       () => true,
       () => false,
     )
-    settled(queue, outcome.delivery, clock)
-    if (!isWritten) leases.fail(queue, 'what it was sent could not be written down')
-    if (isHungry(queue, clock.now())) deps.onHungry()
+    queue.settle(outcome.delivery)
+    if (!isWritten) leases.fail(queue, 'recording a delivery failed')
+    if (queue.isHungry()) deps.onHungry()
   }
 
   async function idle(): Promise<void> {
@@ -154,7 +158,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     idle,
     async stop(patienceMs) {
       isStopping = true
-      // What is cut off has no outcome: it is sent again, with the same id.
+      // An aborted message has no result. It is sent again later with the same id.
       const cancel = clock.after(patienceMs, () => cut.abort())
       await idle()
       cancel()
@@ -164,8 +168,8 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
 
 const isFailing = ({ circuit }: Queue) => circuit.failures > 0 || circuit.failing_since !== null
 
-/** The log's line of a try: no URL, which may hold a secret, and nothing of the answer. */
-function describe({ delivery, attempt, status }: Outcome) {
+/** Returns the log fields of an attempt, without the response and without the URL, which may contain a secret. */
+function describe({ delivery, attempt, status }: DeliveryOutcome) {
   return {
     webhook_id: delivery.webhook_id,
     tenant_id: delivery.tenant_id,

@@ -1,6 +1,6 @@
 /**
- * Delivers what is due: claims queues, fetches their deliveries, sends them, writes down how it went,
- * and lets go of queues that have nothing left. Any number of processes do so side by side.
+ * Delivers due messages: claims queues, fetches their deliveries, sends them, records the results, and releases queues
+ * without due deliveries. Any number of processes can do so in parallel.
  */
 import { type Look, poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
@@ -8,13 +8,12 @@ import type { KeyRing } from '../../../platform/crypto/index.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Send } from '../sending/attempt.ts'
-import { openBudget } from './budget.ts'
+import type { SendMessage } from '../sending/attempt.ts'
+import { openSendBudget } from './budget.ts'
 import type { Disable } from './disable.ts'
 import { type DispatcherDeps, openDispatcher } from './dispatcher.ts'
 import { openLeases } from './leases.ts'
 import { createPrefetch } from './prefetch.ts'
-import { end, startOver, wantMore } from './queue.ts'
 import { createResultWriter } from './result-writer.ts'
 import type { Random } from './schedule.ts'
 import { noticeOf } from './topics.ts'
@@ -25,7 +24,7 @@ export interface EngineDeps {
   changes: Changes
   clock: Time
   keyRing: KeyRing
-  send: Send
+  send: SendMessage
   disable: Disable
   log: Logger
   onAttempt?: DispatcherDeps['onAttempt']
@@ -34,9 +33,9 @@ export interface EngineDeps {
 }
 
 export interface Engine {
-  /** Resolves when nothing that is due is left to send, and every result is written down. */
+  /** Resolves when all due deliveries have been sent and their results are recorded. */
   idle(): Promise<void>
-  /** Begins nothing more, waits up to `patienceMs` for what is under way, and lets go of all queues. */
+  /** Starts nothing further, waits up to `patienceMs` for messages under way, and releases all queues. */
   stop(patienceMs: number): Promise<void>
 }
 
@@ -46,7 +45,7 @@ const RELEASE_MS = 100
 export function startEngine(deps: EngineDeps): Engine {
   const { db, clock, log, random = Math.random } = deps
   const tuning = { ...TUNING, ...deps.tuning }
-  const budget = openBudget(tuning, clock)
+  const budget = openSendBudget(tuning, clock)
   const leases = openLeases({ ...deps, tuning, budget })
   const results = createResultWriter(db, clock, log)
   const prefetch = createPrefetch({ ...deps, leases })
@@ -63,22 +62,22 @@ export function startEngine(deps: EngineDeps): Engine {
   const poll = (what: string, everyMs: number, look: Look) =>
     poller(look, { clock, pollMs: everyMs, onError: logFailures(what, log) })
 
-  const claimer = poll('claiming webhooks', pollMs, async () => {
+  const claimer = poll('claiming of webhooks', pollMs, async () => {
     const { claimed, hasMore } = await leases.claim()
     if (claimed > 0) prefetcher.wake()
     return hasMore
   })
-  const prefetcher = poll('fetching deliveries', pollMs, async () => {
+  const prefetcher = poll('fetching of deliveries', pollMs, async () => {
     const hasMore = await prefetch()
     dispatcher.sendAll()
     return hasMore
   })
-  const releaser = poll('letting go of webhooks', RELEASE_MS, async () => {
-    // There may be room for others, or something came while it was let go of.
+  const releaser = poll('release of webhook leases', RELEASE_MS, async () => {
+    // Claims again: there is room for other queues now, and deliveries may have become due during the release.
     if ((await leases.release()) > 0) claimer.wake()
     return false
   })
-  const renewer = poll('renewing the leases of webhooks', tuning.heartbeatMs, async () => {
+  const renewer = poll('renewal of webhook leases', tuning.heartbeatMs, async () => {
     await leases.renew()
     return false
   })
@@ -91,7 +90,7 @@ export function startEngine(deps: EngineDeps): Engine {
     const notice = noticeOf(topic)
     if (!notice) return
     if (notice.what === 'tenant') {
-      // It may be active again, or not any more.
+      // The tenant may have become active or inactive.
       leases.changeTenant(notice.tenantId)
       claimer.wake()
       return
@@ -100,9 +99,10 @@ export function startEngine(deps: EngineDeps): Engine {
     if (what === 'changed') leases.change(webhookId)
     const leased = webhookId === null ? undefined : leases.queues.get(webhookId)
     for (const queue of webhookId === null ? leases.queues.values() : leased ? [leased] : [])
-      (what === 'first' ? startOver : wantMore)(queue)
+      if (what === 'first') queue.startOver()
+      else queue.wantMore()
     prefetcher.wake()
-    // One that is over may have been made free for a new claim.
+    // If this process has no lease of the queue or has ended it, the queue may be free for a new claim.
     if (!leased || leased.isOver) claimer.wake()
   }
 
@@ -123,12 +123,12 @@ export function startEngine(deps: EngineDeps): Engine {
       endClassifying()
       const quiet = dispatcher.stop(patienceMs)
       await Promise.all([claimer.stop(), prefetcher.stop()])
-      // Those that are quiet are let go of at once, for other processes to go on with.
-      for (const queue of leases.queues.values()) end(queue)
+      // Ends all leases now, so that queues without messages under way can move to other processes immediately.
+      for (const queue of leases.queues.values()) queue.end()
       await quiet
       await results.stop(tuning.flushTimeoutMs)
       await Promise.all([releaser.stop(), renewer.stop()])
-      await canFail(leases.releaseAll(tuning.flushTimeoutMs), 'letting go of webhooks', log)
+      await canFail(leases.releaseAll(tuning.flushTimeoutMs), 'release of webhook leases', log)
     },
   }
 }

@@ -1,9 +1,11 @@
-/** The fan-out's SQL: one statement for a batch of events, however many webhooks want them. */
+/**
+ * SQL of the fan-out, which creates deliveries. Each statement handles a batch of events for any number of webhooks.
+ */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-export interface Event {
+export interface FanOutEvent {
   id: number
   tenant_id: number
   action: string
@@ -11,10 +13,10 @@ export interface Event {
 }
 
 /**
- * The events with the webhooks that want them. What happened before a webhook was registered is not
- * its business; a replay brings it.
+ * Returns SQL that joins the events with the webhooks that subscribe to them. Leaves out events that are older than the
+ * webhook. Only a replay can send such events.
  */
-function wanted(events: readonly Event[]) {
+function wanted(events: readonly FanOutEvent[]) {
   return sql`
     unnest(${events.map(({ id }) => id)}::bigint[], ${events.map(({ tenant_id }) => tenant_id)}::bigint[],
       ${events.map(({ action }) => action)}::text[], ${events.map(({ created_at }) => created_at)}::timestamptz[])
@@ -24,13 +26,13 @@ function wanted(events: readonly Event[]) {
 }
 
 /**
- * Has the queues of the webhooks that want any of the events looked at from `iso` on. Returns the
- * webhooks. The queues stay locked until the end of the transaction, so that whoever lets go of one
- * meanwhile waits, and then sees the deliveries that are added.
+ * Schedules the queues of all webhooks that subscribe to any of the events, for `iso` at the latest. Returns the ids of
+ * the webhooks. The queues stay locked until the transaction ends. No process can release them before that, so no
+ * process misses the added deliveries.
  */
 export async function scheduleQueues(
   tx: TenantTx,
-  events: readonly Event[],
+  events: readonly FanOutEvent[],
   iso: string,
 ): Promise<number[]> {
   tx.send(sql`set local lock_timeout = '2s'`.compile(tx.db))
@@ -49,12 +51,12 @@ export async function scheduleQueues(
 }
 
 /**
- * Makes the partitions of the days of the events that these webhooks want, where missing. Each day by
- * itself: those in between are nobody's, and two events may lie years apart where a clock was wrong.
+ * Creates missing partitions for the days of the events to which these webhooks subscribe. Creates none for the days in
+ * between, because a wrong clock may date two events years apart.
  */
-export function ensureDays(
+export function sendEnsureDays(
   tx: TenantTx,
-  events: readonly Event[],
+  events: readonly FanOutEvent[],
   webhookIds: readonly number[],
 ): void {
   tx.send(
@@ -66,13 +68,13 @@ export function ensureDays(
 }
 
 /**
- * Adds the deliveries to these webhooks; those that are there already stay as they are. One that a
- * replay has queued before stays also when that is cancelled. A webhook that
- * has come to want an event only now is left out: its queue is not locked, and might not be looked at.
+ * Inserts the deliveries of the events to these webhooks. Existing deliveries stay unchanged, but a pending delivery of
+ * a replay is detached from the replay. Cancelling the replay then does not delete it. Leaves out webhooks that
+ * subscribed to an event only just now, because their queues are not locked and might not be scheduled.
  */
 export function insertDeliveries(
   tx: TenantTx,
-  events: readonly Event[],
+  events: readonly FanOutEvent[],
   webhookIds: readonly number[],
   iso: string,
 ): void {

@@ -1,12 +1,17 @@
 /**
- * Follows the journal and makes a delivery of each event for each webhook that wants it, in the
- * transaction that moves the consumer's position: none is missed, none is made twice.
+ * Follows the journal, and creates a delivery of each event for each webhook that subscribes to it. The same
+ * transaction advances the consumer's position in the journal, so no delivery is missed or created twice.
  */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Follower, follow, isPublic } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type Event, ensureDays, insertDeliveries, scheduleQueues } from './fan-out.store.ts'
+import {
+  type FanOutEvent,
+  insertDeliveries,
+  scheduleQueues,
+  sendEnsureDays,
+} from './fan-out.store.ts'
 import { notifyDue } from './topics.ts'
 
 export interface FanOutDeps {
@@ -14,16 +19,22 @@ export interface FanOutDeps {
   changes: Changes
   clock: Clock
   log: Logger
-  /** Milliseconds between looks when nothing wakes it; a second unless a test says otherwise. */
+  /** Milliseconds between polls of the journal if no notification arrives. The default is 1000. */
   pollMs?: number
 }
 
-/** Under which its position is kept. */
-export const CONSUMER = 'webhooks'
+/** The name under which the journal stores this consumer's position. */
+export const FAN_OUT_CONSUMER = 'webhooks'
 
-export function followEvents({ db, changes, clock, log, pollMs = 1000 }: FanOutDeps): Follower {
+export function followWebhookEvents({
+  db,
+  changes,
+  clock,
+  log,
+  pollMs = 1000,
+}: FanOutDeps): Follower {
   return follow(db, log, {
-    name: CONSUMER,
+    name: FAN_OUT_CONSUMER,
     columns: ['tenant_id', 'action', 'created_at'],
     changes,
     pollMs,
@@ -31,18 +42,26 @@ export function followEvents({ db, changes, clock, log, pollMs = 1000 }: FanOutD
   })
 }
 
-/** A test is sent by the one who asks for it, and to that webhook alone. */
-function isEvent(entry: Omit<Event, 'tenant_id'> & { tenant_id: number | null }): entry is Event {
+/**
+ * Returns whether a journal entry is an event to fan out. Test events are not, because they go directly to one webhook.
+ */
+function isEvent(
+  entry: Omit<FanOutEvent, 'tenant_id'> & { tenant_id: number | null },
+): entry is FanOutEvent {
   return entry.tenant_id !== null && isPublic(entry.action) && entry.action !== 'webhook.test'
 }
 
-/** Returns whether any webhook wants any of the events. */
-async function fanOut(tx: TenantTx, events: readonly Event[], clock: Clock): Promise<boolean> {
+/** Creates the deliveries of the events. Returns whether any webhook subscribes to any of the events. */
+async function fanOut(
+  tx: TenantTx,
+  events: readonly FanOutEvent[],
+  clock: Clock,
+): Promise<boolean> {
   if (events.length === 0) return false
   const iso = isoAt(clock)
   const webhooks = await scheduleQueues(tx, events, iso)
   if (webhooks.length === 0) return false
-  ensureDays(tx, events, webhooks)
+  sendEnsureDays(tx, events, webhooks)
   insertDeliveries(tx, events, webhooks, iso)
   notifyDue(tx, webhooks)
   return true

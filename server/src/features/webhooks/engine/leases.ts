@@ -1,65 +1,61 @@
-/** The queues that a process has leased: claimed, renewed by a heartbeat, released when nothing is left. */
+/** The queues that a process has leased. A heartbeat renews the leases. Queues without due deliveries are released. */
 import { randomUUID } from 'node:crypto'
-import { batcher } from '../../../lib/batcher.ts'
+import { type Batcher, batcher } from '../../../lib/batcher.ts'
 import { isoAt, MINUTE } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import { type Changes, isResting, type Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Budget } from './budget.ts'
+import type { SendBudget } from './budget.ts'
 import * as store from './claims.store.ts'
-import {
-  end,
-  inherit,
-  isQuiet,
-  openQueue,
-  pauseUntil,
-  type Queue,
-  renewed,
-  stateOf,
-} from './queue.ts'
+import { openQueue, type Queue } from './queue.ts'
 import { openTarget } from './targets.ts'
 import type { Tuning } from './tuning.ts'
 
 export interface Leases {
   readonly queues: ReadonlyMap<number, Queue>
-  /** Claims queues while there is room, one call at a time. Returns how many, and whether there may be more. */
+  /**
+   * Claims queues while there is room. Calls must not overlap. Returns how many were claimed, and whether more may be
+   * due.
+   */
   claim(): Promise<{ claimed: number; hasMore: boolean }>
-  /** Ends the lease of a webhook that may have changed, or of all for null: they are claimed and read anew. */
+  /** Ends the lease of a webhook that may have changed, so that the webhook is read again. Null ends all leases. */
   change(webhookId: number | null): void
-  /** As `change`, for all webhooks of a tenant. */
+  /** Ends the leases of all webhooks of a tenant that may have changed. */
   changeTenant(tenantId: number): void
-  /** Renews the leases, and tidies up for everybody's claims. */
+  /** Renews the leases, and clears the due times of queues whose webhooks are inactive. */
   renew(): Promise<void>
-  /** Releases the queues that have nothing to do. Returns how many. */
+  /** Releases the queues that have nothing to send. Returns how many were released. */
   release(): Promise<number>
-  /** Releases all that is quiet, for up to `patienceMs` where somebody else has it locked. */
+  /**
+   * Releases all queues without messages under way. Retries for up to `patienceMs` if other transactions lock queues.
+   */
   releaseAll(patienceMs: number): Promise<void>
-  /** Has it written down that a receiver has begun to fail, or does well again. */
+  /** Saves the state of a receiver that has started to fail or has recovered. */
   save(queue: Queue): void
   /** Resolves when the state of every receiver is saved. */
   idle(): Promise<void>
-  /** Leaves a queue alone for a while, because of a fault of ours. */
+  /** Logs an internal error, and pauses the queue for five minutes. */
   fail(queue: Queue, why: string, err?: unknown): void
-  /** Whether a queue has been leased for long while others wait. */
+  /** Returns whether a queue has used up its time slice and this process has no room for other queues. */
   isOverdue(queue: Queue): boolean
 }
 
 export interface LeasesDeps {
   db: Scopes
-  changes: Pick<Changes, 'isClosed'>
+  changes: Pick<Changes, 'isInMaintenance'>
   clock: Time
   keyRing: KeyRing
   log: Logger
   tuning: Tuning
-  budget: Budget
+  budget: SendBudget
 }
 
 const FAULT_PAUSE = 5 * MINUTE
-/** How long changes are gathered while they keep coming. */
+/** The minimum time between two writes of receiver states. */
 const GATHERED_MS = 100
-/** Between tries to let go of what is locked. */
+/** The delay before another attempt to release queues that were locked. */
 const AGAIN_MS = 20
 const NOWHERE = { url: '', keys: [] }
 
@@ -67,34 +63,15 @@ export function openLeases(deps: LeasesDeps): Leases {
   const { db, changes, clock, keyRing, log, tuning, budget } = deps
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
-  /** What has changed since the claim began that is under way: it may have read it before. */
+  /** Webhooks that have changed since the current claim began. The claim may have read their previous state. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
   const tellUnreadable = unreadableTeller(log)
 
-  const states = batcher<Queue>(
-    async (failing) => {
-      const saved = await db.acrossTenants((tx) => store.saveQueues(tx, failing.map(stateOf)))
-      // Of one that is let go of it is written down with that.
-      for (const queue of failing) if (!saved.has(queue.id) && !queue.isOver) save(queue)
-    },
-    {
-      clock,
-      // A receiver that fails occasionally changes its state with every message.
-      minGapMs: GATHERED_MS,
-      onError(error) {
-        if (isResting(error)) return 'retry'
-        log.warn({ err: error }, 'writing down how receivers do failed')
-        return 'drop'
-      },
-    },
-  )
+  const states = openStateWriter(deps)
+  const save = (queue: Queue) => void states.add(queue)
 
-  function save(queue: Queue): void {
-    void states.add(queue)
-  }
-
-  /** How many more queues may be leased. Those whose receivers are slow hardly count. */
+  /** Returns how many more queues this process may lease. Queues of slow receivers do not count, up to `slowQueues`. */
   function room(): number {
     const slow = [...queues.values()].filter(
       (queue) => queue.circuit.failures > 0 || budget.isSlow(queue),
@@ -103,8 +80,8 @@ export function openLeases(deps: LeasesDeps): Leases {
   }
 
   function fail(queue: Queue, why: string, err?: unknown): void {
-    log.error({ err, webhook_id: queue.id }, `nothing is sent to a webhook for a while: ${why}`)
-    pauseUntil(queue, clock.now() + FAULT_PAUSE)
+    log.error({ err, webhook_id: queue.id }, `webhook paused: ${why}`)
+    queue.pauseUntil(clock.now() + FAULT_PAUSE)
   }
 
   const isOverdue = (queue: Queue) =>
@@ -114,33 +91,39 @@ export function openLeases(deps: LeasesDeps): Leases {
     if (queue.isOver || queue.circuit.pausedUntil > clock.now()) return true
     const now = clock.monotonic()
     if (queue.leasedUntil < now) return true
-    if (queue.waiting.length > 0) return false
-    const isIdle = queue.idleSince !== undefined && now - queue.idleSince >= tuning.idleTimeoutMs
+    if (queue.waiting > 0) return false
+    const idleSince = queue.idleSince()
+    const isIdle = idleSince !== undefined && now - idleSince >= tuning.idleTimeoutMs
     return (isIdle && !queue.wantsMore) || isOverdue(queue)
   }
 
   async function renew(): Promise<void> {
-    // Those of a clinic that is being restored are left alone.
-    const leased = [...queues.values()].filter(({ tenantId }) => !changes.isClosed(tenantId))
+    // Skips the queues of tenants in maintenance mode.
+    const leased = [...queues.values()].filter(({ tenantId }) => !changes.isInMaintenance(tenantId))
     if (leased.length === 0) return
     const askedAt = clock.monotonic()
     const answers = await db.acrossTenants((tx) => store.renewLeases(tx, leased))
     const of = new Map(answers.map((answer) => [answer.id, answer]))
     for (const queue of leased) {
       const { isRenewed = false, isLost = false } = of.get(queue.id) ?? {}
-      if (isRenewed) renewed(queue, askedAt)
-      // However busy it is, an old secret signs along for its day and no longer.
-      if (isLost || queue.secretsExpireAt <= clock.now()) end(queue)
+      if (isRenewed) queue.renewed(askedAt)
+      // Ends the lease even of a busy queue when a secret expires, so that a replaced secret signs for one day only.
+      if (isLost || queue.secretsExpireAt <= clock.now()) queue.end()
     }
   }
 
-  const quiet = () => [...queues.values()].filter(isQuiet)
+  const quiet = () => [...queues.values()].filter((queue) => queue.isQuiet())
 
   async function release(done: readonly Queue[]): Promise<number> {
     if (done.length === 0) return 0
-    // From here on nothing is begun in them. While letting go fails, their leases run out.
-    for (const queue of done) end(queue)
-    const free = await db.acrossTenants((tx) => store.releaseQueues(tx, done.map(stateOf)))
+    // Starts no further messages in these queues. If their release keeps failing, the leases expire.
+    for (const queue of done) queue.end()
+    const free = await db.acrossTenants((tx) =>
+      store.releaseQueues(
+        tx,
+        done.map((queue) => queue.state()),
+      ),
+    )
     const released = new Set(free)
     for (const queue of done)
       if (released.has(queue.id) && queues.get(queue.id) === queue) queues.delete(queue.id)
@@ -154,7 +137,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     async claim() {
       const limit = room()
       if (limit <= 0) return { claimed: 0, hasMore: false }
-      // After an outage the own leases come first, or they would be claimed anew.
+      // After an outage, renews the leases of this process first, because otherwise it would claim its own queues.
       if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < clock.monotonic()))
         await renew()
       const askedAt = clock.monotonic()
@@ -168,15 +151,13 @@ export function openLeases(deps: LeasesDeps): Leases {
         )
       })
       for (const { queue: claimed, target } of opened) {
-        const queue = openQueue(claimed, target ?? NOWHERE, askedAt)
-        const lapsed = queues.get(queue.id)
-        // What is under way is not sent a second time.
-        if (lapsed) inherit(queue, lapsed)
+        const lapsed = queues.get(claimed.webhook_id)
+        const queue = openQueue(claimed, { target: target ?? NOWHERE, askedAt, clock, lapsed })
         queues.set(queue.id, queue)
         const isStale =
           changed.has(queue.id) || changed.has(null) || changedTenants.has(queue.tenantId)
-        if (isStale) end(queue)
-        else if (!target) fail(queue, 'its secret cannot be opened; give it a new one')
+        if (isStale) queue.end()
+        else if (!target) fail(queue, 'its secret cannot be decrypted; rotate it')
         else tellUnreadable(queue.id, target.keys.length < claimed.secrets.length)
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
@@ -184,23 +165,23 @@ export function openLeases(deps: LeasesDeps): Leases {
     change(webhookId) {
       changed.add(webhookId)
       for (const queue of queues.values())
-        if (webhookId === null || queue.id === webhookId) end(queue)
+        if (webhookId === null || queue.id === webhookId) queue.end()
     },
     changeTenant(tenantId) {
       changedTenants.add(tenantId)
-      for (const queue of queues.values()) if (queue.tenantId === tenantId) end(queue)
+      for (const queue of queues.values()) if (queue.tenantId === tenantId) queue.end()
     },
     async renew() {
       await renew()
-      if (changes.isClosed(null)) return
+      if (changes.isInMaintenance(null)) return
       const now = isoAt(clock)
       const work = db.acrossTenants((tx) => store.unscheduleInactive(tx, now))
-      await canFail(work, 'unscheduling inactive webhooks', log)
+      await canFail(work, 'unscheduling of inactive webhooks', log)
     },
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
       const until = clock.monotonic() + patienceMs
-      // A write that is under way has the rows of its queues locked, as a fan-out elsewhere may.
+      // A running write of receiver states has locked rows of queues. Other processes may have locked rows as well.
       await states.stop(patienceMs)
       await release(quiet())
       while (quiet().length > 0 && clock.monotonic() < until) {
@@ -213,7 +194,33 @@ export function openLeases(deps: LeasesDeps): Leases {
   }
 }
 
-/** Tells of a webhook with secrets of which some do not open: once, until all do again. */
+/** Saves the states of receivers, many in one transaction. */
+function openStateWriter({ db, clock, log }: LeasesDeps): Batcher<Queue> {
+  const states = batcher<Queue>(
+    async (changed) => {
+      const rows = changed.map((queue) => queue.state())
+      const saved = await db.acrossTenants((tx) => store.saveQueues(tx, rows))
+      // Retries queues that were locked. The state of an ended queue is saved when the queue is released.
+      for (const queue of changed) if (!saved.has(queue.id) && !queue.isOver) void states.add(queue)
+    },
+    {
+      clock,
+      // Limits the rate of writes, because an occasionally failing receiver changes its state with every message.
+      minGapMs: GATHERED_MS,
+      onError(error) {
+        if (isResting(error)) return 'retry'
+        log.warn({ err: error }, 'recording of receiver states failed')
+        return 'drop'
+      },
+    },
+  )
+  return states
+}
+
+/**
+ * Creates a function that logs webhooks with secrets that cannot be decrypted. A webhook is logged once, and logged
+ * again only after all its secrets could be decrypted in the meantime.
+ */
 function unreadableTeller(log: Logger): (webhookId: number, isUnreadable: boolean) => void {
   const told = new Set<number>()
   return (webhookId, isUnreadable) => {
@@ -221,7 +228,7 @@ function unreadableTeller(log: Logger): (webhookId: number, isUnreadable: boolea
     if (told.has(webhookId)) return
     told.add(webhookId)
     const text =
-      'a secret of a webhook cannot be opened, and its others sign alone: give it a new one'
+      'a secret of a webhook cannot be decrypted, so only its other secrets sign; rotate it'
     log.warn({ webhook_id: webhookId }, text)
   }
 }

@@ -1,16 +1,16 @@
-/** What the admins of a tenant are told by mail about their webhooks. */
+/** The mails about webhooks to the administrators of a tenant. */
 import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
 import type { DisableReason } from './circuit.ts'
 
 interface DisabledWebhook {
-  /** The administrator's. */
+  /** The administrator's name. */
   name: string
   id: number
-  /** As far as it may be shown. */
+  /** The URL without its path, which may contain a secret. */
   url: string
   reason: DisableReason
   since: string
-  /** How long what happens meanwhile is kept for it. */
+  /** The number of days for which events are stored while the webhook is inactive. */
   keepDays: number
 }
 
@@ -25,16 +25,16 @@ export function disabledMail({
   const minute = `${since.slice(0, 16).replace('T', ' ')} UTC`
   const why =
     reason === 'gone'
-      ? 'its receiver answered that it is gone for good (410)'
-      : `every message to it has failed since ${minute}`
+      ? 'its receiver responded that it no longer exists (410 Gone)'
+      : `all messages to it have failed since ${minute}`
   return renderMail({
     subject: 'A webhook was deactivated',
     greeting: `Hello ${name},`,
     lines: [
-      `webhook ${id}, which sends to ${url}, was deactivated: ${why}.`,
-      `What happens meanwhile is kept for it for ${keepDays} days, and sent once it is active again.`,
+      `webhook ${id}, which sends to ${url}, was deactivated, because ${why}.`,
+      `Events are kept for ${keepDays} days and are sent when the webhook is active again.`,
     ],
     closing:
-      'To activate it, mend the receiver, try it with a test event, and set is_active to true. If it is no longer needed, delete the webhook.',
+      'To activate the webhook, repair the receiver, send a test event to it, and set is_active to true. If you no longer need the webhook, delete it.',
   })
 }

@@ -1,17 +1,17 @@
 /**
- * How much a receiver is sent in the long run, by how often it fails: a simulated queue on a simulated
- * clock, beside a loop that never waits.
+ * Tests the long-term throughput of a receiver, depending on how often it fails. Simulates a paced queue, and compares
+ * it with a loop that sends without pauses.
  */
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
 
-/** Whether the message of this number fails that is begun at this time. */
+/** Returns whether the message with this number, sent at this time, fails. */
 type Fails = (index: number, at: number) => boolean
 
 interface Run {
   delivered: number
-  /** When each try began, in milliseconds. */
+  /** The start of each attempt, in milliseconds after the start of the simulation. */
   tries: number[]
   circuit: Circuit
 }
@@ -26,7 +26,7 @@ const START: Circuit = {
 }
 const MOST = 16
 
-/** The same numbers for the same seed. */
+/** Creates a pseudo-random number generator that returns the same numbers for the same seed. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -37,15 +37,17 @@ function randomOf(seed: number): () => number {
 
 interface Options {
   ms: number
-  /** How long a receiver takes for an answer, a half more or less. */
+  /** The mean response time of the receiver in milliseconds. Each response takes 50 % to 150 % of it. */
   latency?: number
   status?: number | null
-  /** Where the queue is claimed by another process, with what is kept of its circuit. */
+  /** True if another process claims the queue after each burst, and continues with the stored state of the circuit. */
   moved?: boolean
   from?: Circuit
 }
 
-/** Sends from an endless backlog as the dispatcher does; `isPaced` false is the loop without pauses. */
+/**
+ * Simulates sending an endless backlog, paced like the dispatcher, or in a loop without pauses if `isPaced` is false.
+ */
 function send(fails: Fails, isPaced: boolean, options: Options): Run {
   const { ms, latency = 20, status = 503, moved = false, from = START } = options
   const random = randomOf(1)
@@ -65,7 +67,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
     }
     running.sort((one, other) => one.ends - other.ends)
     const next = running.shift()
-    // Between its bursts a queue is let go of: what goes on is what was written down.
+    // The queue is released between bursts, so only the stored state of its circuit is kept.
     if (!next && moved) circuit = { ...circuit, slots: Math.floor(circuit.slots) }
     now = next?.ends ?? circuit.pausedUntil
     if (!next || now >= ms) continue
@@ -78,12 +80,14 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
   return { delivered, tries, circuit }
 }
 
-/** What is delivered, as a part of what the loop delivers. */
+/**
+ * Returns the number of messages delivered with pacing, divided by the number that the loop without pauses delivers.
+ */
 function part(fails: () => Fails, options: Options): number {
   return send(fails(), true, options).delivered / send(fails(), false, options).delivered
 }
 
-/** A receiver that fails by chance. */
+/** Creates a receiver that fails at random. */
 const byChance = (share: number, seed: number) => () => {
   const random = randomOf(seed)
   return () => random() < share
@@ -92,7 +96,7 @@ const byChance = (share: number, seed: number) => () => {
 const every = (times: number) => () => (index: number) => index % times === times - 1
 const burst = (failing: number, of: number) => () => (index: number) => index % of >= of - failing
 
-describe('a receiver that fails now and then is sent at least half of what a loop would', () => {
+describe('an occasionally failing receiver', () => {
   test.each<[string, () => Fails]>([
     ['every third message', every(3)],
     ['every second message', every(2)],
@@ -101,25 +105,25 @@ describe('a receiver that fails now and then is sent at least half of what a loo
     ['a tenth, by chance', byChance(0.1, 5)],
     ['a third, by chance', byChance(1 / 3, 6)],
     ['half, by chance', byChance(1 / 2, 7)],
-  ])('%s', (_, fails) => {
+  ])('fails %s and still gets at least half the messages of an unpaced loop', (_, fails) => {
     for (const status of [500, 502, 503, 504, null])
       for (const latency of [20, 200])
         expect(part(fails, { ms: 2 * MINUTE, latency, status })).toBeGreaterThanOrEqual(0.5)
   })
 
-  test('from the first fifteen seconds on', () => {
+  test('gets at least half the messages of an unpaced loop in the first fifteen seconds', () => {
     expect(part(every(3), { ms: 15 * SECOND })).toBeGreaterThanOrEqual(0.5)
   })
 
-  test('also where another process goes on with it', () => {
+  test('gets at least half the messages of an unpaced loop if its queue changes process', () => {
     const kept = { ...send(every(3)(), true, { ms: MINUTE }).circuit, slots: 1 }
     const options = { ms: MINUTE, from: kept, moved: true }
     expect(part(every(3), options)).toBeGreaterThanOrEqual(0.5)
   })
 })
 
-describe('a receiver that fails always is left in peace', () => {
-  /** The most tries within any minute. */
+describe('a receiver that always fails', () => {
+  /** Returns the maximum number of attempts within any period of one minute. */
   const mostInAMinute = ({ tries }: Run) =>
     Math.max(
       ...tries.map(
@@ -128,11 +132,11 @@ describe('a receiver that fails always is left in peace', () => {
     )
 
   test.each([500, 503, null])(
-    '(%j): at most eleven tries in its first minute, then few',
+    'gets at most eleven attempts in any minute with status %j, and few later',
     (status) => {
       const run = send(() => true, true, { ms: 30 * MINUTE, status })
       expect(mostInAMinute(run)).toBeLessThanOrEqual(11)
-      // Five and what was under way with them; 5 s, 10 s, 20 s, … later a probe each, then every five minutes.
+      // Five failures open the breaker. Probes follow after 5 s, 10 s, 20 s, … and finally every five minutes.
       expect(run.tries.length).toBeLessThanOrEqual(18)
       expect(run.tries.filter((at) => at > 10 * MINUTE).length).toBeLessThanOrEqual(5)
     },
@@ -142,30 +146,30 @@ describe('a receiver that fails always is left in peace', () => {
     ['well', () => () => false],
     ['badly now and then', every(3)],
     ['badly every second time', byChance(1 / 2, 7)],
-  ])('after it has done %s', (_, before) => {
+  ])('gets few attempts in an outage after it has done %s', (_, before) => {
     const good = before()
     const DOWN = 10 * SECOND
     const run = send((index, at) => at >= DOWN || good(index, at), true, { ms: 20 * MINUTE })
     const down = run.tries.filter((at) => at >= DOWN)
-    // Sixteen under way and four more that fail in a row, and then three probes.
+    // Sixteen messages that were under way, four more failures in a row, and then three probes.
     expect(mostInAMinute({ ...run, tries: down })).toBeLessThanOrEqual(23)
     expect(down.filter((at) => at > DOWN + 10 * MINUTE).length).toBeLessThanOrEqual(3)
   })
 
-  test('nearly as much where it fails nine times of ten', () => {
+  test('gets few attempts even if one attempt in ten succeeds', () => {
     const always = send(byChance(0.9, 4)(), true, { ms: 60 * MINUTE })
     expect(always.tries.length / 60).toBeLessThanOrEqual(23)
   })
 })
 
 describe('a receiver that recovers', () => {
-  test('is soon sent as much as before', () => {
+  test('soon gets at least nine tenths of the messages of an unpaced loop', () => {
     const from = send(() => true, true, { ms: 10 * MINUTE }).circuit
     const back = { ...from, pausedUntil: 0 }
     expect(part(() => () => false, { ms: MINUTE, from: back })).toBeGreaterThanOrEqual(0.9)
   })
 
-  test('is taken for one that fails now and then no more than its outage shows', () => {
+  test('has a low share of failures although it was down for a long time', () => {
     const from = { ...send(() => true, true, { ms: 60 * MINUTE }).circuit, pausedUntil: 0 }
     expect(afterSuccess(from, 0).share).toBeLessThan(0.25)
   })

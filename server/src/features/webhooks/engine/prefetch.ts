@@ -1,12 +1,12 @@
-/** Fetches due deliveries for queues before they run dry, for many queues by one statement. */
+/** Fetches due deliveries for many queues with one statement, before the queues run empty. */
 import { isoAt } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { type DueDelivery, findDue, giveUp } from './deliveries.store.ts'
+import { type DueDelivery, findDue, giveUpDeliveries } from './deliveries.store.ts'
 import type { Leases } from './leases.ts'
-import { fetched, fetching, isHungry, type Queue, wantMore } from './queue.ts'
+import type { Queue } from './queue.ts'
 
 export interface PrefetchDeps {
   db: Scopes
@@ -17,32 +17,34 @@ export interface PrefetchDeps {
 
 const QUEUES_AT_ONCE = 64
 
-/** Returns a function that fetches once, and says whether more queues are hungry. */
+/** Creates a function that fetches deliveries for up to 64 queues. It returns whether more queues need deliveries. */
 export function createPrefetch({ db, clock, log, leases }: PrefetchDeps): () => Promise<boolean> {
   async function abandon(queue: Queue, lost: DueDelivery[]): Promise<void> {
-    log.error({ webhook_id: queue.id }, 'deliveries are given up: their events are gone')
-    const work = db.acrossTenants(async (tx) => giveUp(tx, lost, isoAt(clock)))
-    await canFail(work, 'giving up deliveries', log)
+    log.error(
+      { webhook_id: queue.id },
+      'deliveries abandoned, because their events no longer exist',
+    )
+    const work = db.acrossTenants(async (tx) => giveUpDeliveries(tx, lost, isoAt(clock)))
+    await canFail(work, 'abandoning of deliveries', log)
   }
 
   return async () => {
-    const now = clock.now()
     const hungry = [...leases.queues.values()].filter(
-      (queue) => isHungry(queue, now) && !leases.isOverdue(queue),
+      (queue) => queue.isHungry() && !leases.isOverdue(queue),
     )
     if (hungry.length === 0) return false
     const asked = hungry
       .slice(0, QUEUES_AT_ONCE)
-      .map((queue) => ({ queue, id: queue.id, limit: fetching(queue) }))
+      .map((queue) => ({ queue, id: queue.id, limit: queue.startFetch() }))
     try {
       const due = await db.acrossTenants((tx) => findDue(tx, asked, isoAt(clock)), 'read')
       const byQueue = Map.groupBy(due, ({ webhook_id }) => webhook_id)
       for (const { queue, limit } of asked) {
-        const lost = fetched(queue, byQueue.get(queue.id) ?? [], limit, clock)
+        const lost = queue.endFetch(byQueue.get(queue.id) ?? [], limit)
         if (lost.length > 0) void abandon(queue, lost)
       }
     } catch (error) {
-      for (const { queue } of asked) wantMore(queue)
+      for (const { queue } of asked) queue.wantMore()
       throw error
     }
     return hungry.length > asked.length

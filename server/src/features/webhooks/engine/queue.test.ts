@@ -1,24 +1,11 @@
-/** When a queue may send, wants more, and is done. */
+/** Tests when a queue may send, when it needs more deliveries, and when it counts as quiet. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type ClaimedQueue, LEASE_SECONDS } from './claims.store.ts'
+import { type ClaimedQueue, QUEUE_LEASE_SECONDS } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
-import {
-  end,
-  fetched,
-  fetching,
-  isHungry,
-  isQuiet,
-  maySend,
-  openQueue,
-  type Queue,
-  startOver,
-  stateOf,
-  TRUSTED_MS,
-} from './queue.ts'
+import { openQueue, type Queue, TRUSTED_MS } from './queue.ts'
 import { TUNING } from './tuning.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12)
-const clock = { now: () => NOW, monotonic: () => 1_000 }
 const TARGET = { url: 'https://receiver.test/', keys: [] }
 const CLAIMED: ClaimedQueue = {
   webhook_id: 7,
@@ -35,117 +22,185 @@ const CLAIMED: ClaimedQueue = {
   secrets: [],
 }
 
+let now: number
+let monotonic: number
 let queue: Queue
 
+const clock = { now: () => now, monotonic: () => monotonic }
+const due = (...ids: number[]) => ids.map((id) => ({ id, resource_type: 'user' }) as DueDelivery)
+
+function open(claimed: Partial<ClaimedQueue> = {}, lapsed?: Queue): Queue {
+  const options = { target: TARGET, askedAt: monotonic, clock, lapsed }
+  return openQueue({ ...CLAIMED, ...claimed }, options)
+}
+
+/** Adds deliveries to the queue as a fetch does. Returns the deliveries that cannot be sent. */
+const fetch = (of: Queue, ...ids: number[]) => of.endFetch(due(...ids), of.startFetch())
+
+/** Begins all waiting deliveries. Returns their ids. */
+function idsOf(of: Queue): number[] {
+  const begun = of.begin()
+  return begun ? [begun.id, ...idsOf(of)] : []
+}
+
 beforeEach(() => {
-  queue = openQueue(CLAIMED, TARGET, clock.monotonic())
-  queue.waiting = [{ id: 1 } as DueDelivery]
+  now = NOW
+  monotonic = 1_000
+  queue = open()
 })
 
-describe('a queue may send', () => {
-  test('what is queued, once its pause is over', () => {
-    expect(maySend(queue, clock)).toBe(true)
-    expect(maySend(queue, { ...clock, now: () => NOW - 2000 })).toBe(false)
-    queue.waiting = []
-    expect(maySend(queue, clock)).toBe(false)
+describe('sending', () => {
+  test('begins waiting deliveries after the pause has ended', () => {
+    fetch(queue, 1)
+    expect(queue.maySend()).toBe(true)
+    now = NOW - 2000
+    expect(queue.maySend()).toBe(false)
+    now = NOW
+    queue.begin()
+    expect(queue.maySend()).toBe(false)
   })
 
-  test('as many at once as it has slots, of which a part is none', () => {
-    queue.circuit = { ...queue.circuit, slots: 2.9 }
-    queue.running = 1
-    expect(maySend(queue, clock)).toBe(true)
-    queue.running = 2
-    expect(maySend(queue, clock)).toBe(false)
+  test.each([
+    ['whole slots only', { slots: 2.9, failures: 0 }],
+    ['half of the slots after three failures in a row', { slots: 4, failures: 3 }],
+  ])('sends concurrently with %s', (_, state) => {
+    queue = open(state)
+    fetch(queue, 1, 2, 3)
+    queue.begin()
+    expect(queue.maySend()).toBe(true)
+    queue.begin()
+    expect(queue.maySend()).toBe(false)
   })
 
-  test('fewer while its receiver fails in a row', () => {
-    queue.circuit = { ...queue.circuit, slots: 4, failures: 3 }
-    queue.running = 1
-    expect(maySend(queue, clock)).toBe(true)
-    queue.running = 2
-    expect(maySend(queue, clock)).toBe(false)
+  test('begins no delivery when the lease may have expired', () => {
+    fetch(queue, 1)
+    monotonic += TRUSTED_MS
+    expect(queue.maySend()).toBe(false)
+    queue.renewed(monotonic)
+    expect(queue.maySend()).toBe(true)
   })
 
-  test('nothing once its lease may be over', () => {
-    queue.leasedUntil = clock.monotonic()
-    expect(maySend(queue, clock)).toBe(false)
-  })
-
-  test('nothing once it is over', () => {
-    end(queue)
-    expect(maySend(queue, clock)).toBe(false)
-    expect(queue.waiting).toEqual([])
+  test('begins no delivery after the queue was ended', () => {
+    fetch(queue, 1)
+    queue.end()
+    expect(queue.maySend()).toBe(false)
+    expect(queue.begin()).toBeUndefined()
   })
 })
 
-test('a lease is trusted for less than it lasts, and for longer than two heartbeats', () => {
-  expect(TRUSTED_MS).toBeLessThan(LEASE_SECONDS * 1000)
+test('trusts a lease for less than its duration, but for longer than two heartbeats', () => {
+  expect(TRUSTED_MS).toBeLessThan(QUEUE_LEASE_SECONDS * 1000)
   expect(TRUSTED_MS).toBeGreaterThan(2 * TUNING.heartbeatMs)
-  expect(openQueue(CLAIMED, TARGET, 1000).leasedUntil).toBe(1000 + TRUSTED_MS)
+  expect(queue.leasedUntil).toBe(monotonic + TRUSTED_MS)
 })
 
-describe('a queue wants to be fetched for', () => {
-  test('while it may hold more, and has less queued than it may send at once', () => {
-    expect(isHungry(queue, NOW)).toBe(true)
-    queue.waiting = [{ id: 1 } as DueDelivery, { id: 2 } as DueDelivery]
-    expect(isHungry(queue, NOW)).toBe(false)
-    queue.waiting = []
-    queue.wantsMore = false
-    expect(isHungry(queue, NOW)).toBe(false)
+describe('fetching', () => {
+  test('is needed while fewer deliveries wait than may be sent concurrently', () => {
+    expect(queue.isHungry()).toBe(true)
+    fetch(queue, 1)
+    queue.wantMore()
+    expect(queue.isHungry()).toBe(true)
+    fetch(queue, 2)
+    queue.wantMore()
+    expect(queue.isHungry()).toBe(false)
   })
 
-  test('not in a pause, and not once it is over', () => {
-    expect(isHungry(queue, NOW - 2000)).toBe(false)
-    end(queue)
-    expect(isHungry(queue, NOW)).toBe(false)
-  })
-})
-
-describe('a delivery that comes first', () => {
-  const due = (...ids: number[]) => ids.map((id) => ({ id, resource_type: 'user' }) as DueDelivery)
-
-  test('has all that waits read anew, in its order', () => {
-    queue.waiting = due(1, 2, 3)
-    queue.wantsMore = false
-    startOver(queue)
-    expect(isHungry(queue, NOW)).toBe(true)
-    fetched(queue, due(9, 1, 2, 3), fetching(queue), clock)
-    expect(queue.waiting.map(({ id }) => id)).toEqual([9, 1, 2, 3])
+  test('is not needed after a fetch has returned fewer deliveries than its limit', () => {
+    fetch(queue)
+    expect(queue.isHungry()).toBe(false)
+    const limit = queue.startFetch()
+    queue.endFetch(due(...Array(limit).keys()), limit)
+    expect(queue.wantsMore).toBe(true)
   })
 
-  test('does not wait for the end of a pause that is not written down yet', () => {
-    queue.circuit = { ...queue.circuit, pausedUntil: NOW + 5000 }
-    startOver(queue)
-    expect(isHungry(queue, NOW)).toBe(true)
-    fetched(queue, due(9), fetching(queue), clock)
-    expect(maySend(queue, clock)).toBe(true)
+  test('is not needed during a pause, or after the queue was ended', () => {
+    now = NOW - 2000
+    expect(queue.isHungry()).toBe(false)
+    now = NOW
+    queue.end()
+    expect(queue.isHungry()).toBe(false)
   })
 
-  test('is not behind what was just being read', () => {
-    queue.waiting = []
-    const limit = fetching(queue)
-    startOver(queue)
-    expect(fetched(queue, due(1, 2, 3), limit, clock)).toEqual([])
-    expect(queue.waiting).toEqual([])
-    expect(isHungry(queue, NOW)).toBe(true)
+  test('skips deliveries that are waiting, begun, or recorded during the fetch', () => {
+    fetch(queue, 1, 2, 3)
+    const [first, second] = [queue.begin(), queue.begin()] as [DueDelivery, DueDelivery]
+    const limit = queue.startFetch()
+    queue.endAttempt(queue.circuit)
+    queue.settle(first)
+    queue.endFetch(due(first.id, second.id, 3, 4), limit)
+    expect(idsOf(queue)).toEqual([3, 4])
+  })
+
+  test('returns deliveries whose events no longer exist', () => {
+    const lost = { id: 5, resource_type: null } as DueDelivery
+    expect(queue.endFetch([lost, ...due(6)], queue.startFetch())).toEqual([lost])
+    expect(idsOf(queue)).toEqual([6])
   })
 })
 
-test('a queue is quiet once all that was begun has ended and is written down', () => {
-  expect(isQuiet(queue)).toBe(true)
-  queue.running = 1
-  queue.open.add(1)
-  expect(isQuiet(queue)).toBe(false)
-  queue.running = 0
-  expect(isQuiet(queue)).toBe(false)
-  queue.open.delete(1)
-  expect(isQuiet(queue)).toBe(true)
+describe('a delivery that must be sent first', () => {
+  test('causes all waiting deliveries to be fetched again in order', () => {
+    fetch(queue, 1, 2, 3)
+    queue.startOver()
+    expect(queue.isHungry()).toBe(true)
+    fetch(queue, 9, 1, 2, 3)
+    expect(idsOf(queue)).toEqual([9, 1, 2, 3])
+  })
+
+  test('ends a pause that is not recorded yet', () => {
+    queue.endAttempt({ ...queue.circuit, pausedUntil: NOW + 5000 })
+    queue.startOver()
+    expect(queue.isHungry()).toBe(true)
+    fetch(queue, 9)
+    expect(queue.maySend()).toBe(true)
+  })
+
+  test('is sent before the deliveries of a fetch that is still running', () => {
+    const limit = queue.startFetch()
+    queue.startOver()
+    expect(queue.endFetch(due(1, 2, 3), limit)).toEqual([])
+    expect(queue.waiting).toBe(0)
+    expect(queue.isHungry()).toBe(true)
+  })
 })
 
-test('what a queue knows of its receiver is kept as it was read, in whole slots', () => {
-  queue.circuit = { ...queue.circuit, slots: 2.75 }
+test('reports a queue as quiet when all begun deliveries have ended and are recorded', () => {
+  expect(queue.isQuiet()).toBe(true)
+  fetch(queue, 1)
+  const delivery = queue.begin() as DueDelivery
+  expect(queue.isQuiet()).toBe(false)
+  queue.endAttempt(queue.circuit)
+  expect(queue.isQuiet()).toBe(false)
+  queue.settle(delivery)
+  expect(queue.isQuiet()).toBe(true)
+})
+
+describe('a new lease of a webhook', () => {
+  test('does not resend deliveries that were begun during the expired lease', () => {
+    fetch(queue, 1, 2)
+    queue.begin()
+    const next = open({}, queue)
+    expect(queue.isOver).toBe(true)
+    fetch(next, 1, 2)
+    expect(idsOf(next)).toEqual([2])
+  })
+
+  test('resends all deliveries if the URL has changed', () => {
+    fetch(queue, 1)
+    queue.begin()
+    const options = { askedAt: monotonic, clock, lapsed: queue }
+    const next = openQueue(CLAIMED, {
+      ...options,
+      target: { url: 'https://other.test/', keys: [] },
+    })
+    fetch(next, 1)
+    expect(idsOf(next)).toEqual([1])
+  })
+})
+
+test('saves the state of a receiver as it was read, with slots rounded down', () => {
   const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
-  expect(stateOf(queue)).toEqual({
+  expect(open({ slots: 2.75 }).state()).toEqual({
     id: 7,
     epoch: 3,
     failures,
@@ -155,10 +210,6 @@ test('what a queue knows of its receiver is kept as it was read, in whole slots'
     slots: 2,
     paused_until,
   })
-  queue.circuit = { ...queue.circuit, failing_since: null, failedAt: 0, pausedUntil: 0 }
-  expect(stateOf(queue)).toMatchObject({
-    failing_since: null,
-    failed_at: null,
-    paused_until: null,
-  })
+  queue.endAttempt({ ...queue.circuit, failing_since: null, failedAt: 0, pausedUntil: 0 })
+  expect(queue.state()).toMatchObject({ failing_since: null, failed_at: null, paused_until: null })
 })

@@ -1,52 +1,128 @@
 /**
- * A queue as the process that has leased it knows it: what waits to be sent, what is under way, how it does.
- * Nothing else changes one.
+ * The queue of one webhook in the process that leases it: waiting deliveries, deliveries under way, and the circuit.
  */
 import type { Time } from '../../../lib/time.ts'
 import type { Target } from '../sending/attempt.ts'
 import { type Circuit, slotsNow } from './circuit.ts'
-import { type ClaimedQueue, LEASE_SECONDS, type QueueState } from './claims.store.ts'
+import { type ClaimedQueue, QUEUE_LEASE_SECONDS, type QueueState } from './claims.store.ts'
 import type { DueDelivery } from './deliveries.store.ts'
 
 export interface Queue {
   readonly id: number
   readonly tenantId: number
   readonly epoch: number
-  /** What the queue's row said of it when it was claimed. */
+  /** The reset counter of the queue when it was claimed. */
   readonly resets: number
   readonly target: Target
+  /** The time at which the claim was sent, on the monotonic clock. */
   readonly claimedAt: number
-  /** When the first of its secrets expires, in milliseconds since the Unix epoch. */
+  /** When the first of the webhook's secrets expires, in milliseconds since the Unix epoch. */
   readonly secretsExpireAt: number
-  circuit: Circuit
-  /** Fetched and not begun. */
-  waiting: DueDelivery[]
-  /** Under way. */
-  running: number
-  /** Begun and not written down yet, so that they are not fetched a second time. */
-  open: Set<number>
-  /** Written down since the fetch that is under way began: it may still see them as they were. */
-  closed: Set<number>
-  /** Whether there may be due deliveries that are not fetched. */
-  wantsMore: boolean
-  /** Whether another delivery has come first since the fetch that is under way began. */
-  isOutrun: boolean
-  /** Since when it has had nothing to do; what comes within a moment needs no new claim. */
-  idleSince: number | undefined
-  /** Until when the lease is sure to hold. */
-  leasedUntil: number
-  /** Whether nothing more is begun: the webhook has changed, or the lease is somebody else's. */
-  isOver: boolean
+  readonly circuit: Circuit
+  /** The number of deliveries that were fetched but not begun. */
+  readonly waiting: number
+  /** True if no further delivery may begin: the webhook has changed, or another process may have the lease. */
+  readonly isOver: boolean
+  /** The time until which the lease is certainly valid, on the monotonic clock. */
+  readonly leasedUntil: number
+  /** True while there may be due deliveries that were not fetched. */
+  readonly wantsMore: boolean
+  /** Returns whether all deliveries that were begun have ended and are recorded. */
+  isQuiet(): boolean
+  /** Returns when the queue ran out of deliveries, on the monotonic clock. Undefined while it has deliveries. */
+  idleSince(): number | undefined
+  /** Returns whether one more message may be sent now. */
+  maySend(): boolean
+  /** Returns whether the next deliveries should be fetched now, before the queue runs empty. */
+  isHungry(): boolean
+  /** Marks that there may be due deliveries that were not fetched. */
+  wantMore(): void
+  /**
+   * Discards the waiting deliveries, so that they are fetched again together with one that must be sent first. Also
+   * ends a pause, because the caller who queued that delivery could not know of a pause that is not recorded yet.
+   */
+  startOver(): void
+  /** Begins a fetch. Returns how many deliveries to fetch. */
+  startFetch(): number
+  /**
+   * Ends a fetch, and adds new deliveries to the queue. Returns deliveries whose events no longer exist.
+   * @param limit the number that `startFetch` returned
+   */
+  endFetch(found: readonly DueDelivery[], limit: number): DueDelivery[]
+  /** Removes and returns the next delivery to send, or undefined if none is waiting. */
+  begin(): DueDelivery | undefined
+  /** Ends an attempt that will not be recorded. Its delivery can be fetched again. */
+  cutOff(delivery: DueDelivery): void
+  /** Ends an attempt that will be recorded. @param circuit the state of the receiver after the attempt */
+  endAttempt(circuit: Circuit): void
+  /** Marks the attempt of a delivery as recorded. */
+  settle(delivery: DueDelivery): void
+  /** Extends the lease after a renewal. @param askedAt when the renewal was sent, on the monotonic clock */
+  renewed(askedAt: number): void
+  /** Ends the queue, and pauses it until `until`, in milliseconds since the Unix epoch. */
+  pauseUntil(until: number): void
+  /** Ends the queue: no further delivery begins. The lease is released when the queue is quiet. */
+  end(): void
+  /** Ends this queue. Returns its unfinished deliveries, for a new lease of the same webhook. */
+  handOver(): Unfinished
+  /** Returns the state of the receiver as it is stored. */
+  state(): QueueState
 }
 
-/** A lease is trusted for this long after it was asked for: less than it lasts, for the way there. */
-export const TRUSTED_MS = LEASE_SECONDS * 1000 - 2_000
+/** The ids of deliveries that a running fetch may still return as due. */
+interface Unfinished {
+  /** Deliveries that were begun but are not recorded yet. */
+  begun: Set<number>
+  /** Deliveries that were recorded since the current fetch began. */
+  recorded: Set<number>
+}
 
-/** Fetched for each message that may be under way, so that sending does not wait for fetching. */
+/** How long a lease is trusted after its claim was sent. Shorter than the lease, to allow for latency. */
+export const TRUSTED_MS = QUEUE_LEASE_SECONDS * 1000 - 2_000
+
+/** The number of deliveries to fetch per concurrent message, so that sending does not wait for the next fetch. */
 const AHEAD = 12
 
-/** @param askedAt when the claim was sent, by the monotonic clock */
-export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number): Queue {
+/**
+ * @param askedAt when the claim was sent, on the monotonic clock
+ * @param lapsed the queue of an expired lease of the same webhook in this process. Its unfinished deliveries are not
+ *   sent twice, unless the URL has changed.
+ */
+export function openQueue(
+  claimed: ClaimedQueue,
+  {
+    target,
+    askedAt,
+    clock,
+    lapsed,
+  }: {
+    target: Target
+    askedAt: number
+    clock: Pick<Time, 'now' | 'monotonic'>
+    lapsed?: Queue | undefined
+  },
+): Queue {
+  const left = lapsed?.handOver()
+  const { begun, recorded }: Unfinished =
+    left && lapsed?.target.url === target.url ? left : { begun: new Set(), recorded: new Set() }
+  let circuit = circuitOf(claimed)
+  let waiting: DueDelivery[] = []
+  let running = 0
+  let wantsMore = true
+  /** True if a delivery that must be sent first was queued during the current fetch. */
+  let isOutrun = false
+  let idleSince: number | undefined
+  let leasedUntil = askedAt + TRUSTED_MS
+  let isOver = false
+
+  const isQuiet = () => running === 0 && begun.size === 0
+  const isPaused = () => circuit.pausedUntil > clock.now()
+
+  function end(): void {
+    isOver = true
+    waiting = []
+  }
+
   return {
     id: claimed.webhook_id,
     tenantId: claimed.tenant_id,
@@ -54,170 +130,120 @@ export function openQueue(claimed: ClaimedQueue, target: Target, askedAt: number
     resets: claimed.resets,
     target,
     claimedAt: askedAt,
-    secretsExpireAt: Math.min(
-      ...claimed.secrets.map(({ expires_at: at }) =>
-        at === null ? Number.POSITIVE_INFINITY : Date.parse(at),
-      ),
-    ),
-    circuit: {
-      failures: claimed.failures,
-      share: claimed.failure_share,
-      failing_since: claimed.failing_since,
-      failedAt: claimed.failed_at === null ? 0 : Date.parse(claimed.failed_at),
-      slots: claimed.slots,
-      pausedUntil: claimed.paused_until === null ? 0 : Date.parse(claimed.paused_until),
+    secretsExpireAt: firstExpiryOf(claimed),
+    get circuit() {
+      return circuit
     },
-    waiting: [],
-    running: 0,
-    open: new Set(),
-    closed: new Set(),
-    wantsMore: true,
-    isOutrun: false,
-    idleSince: undefined,
-    leasedUntil: askedAt + TRUSTED_MS,
-    isOver: false,
+    get waiting() {
+      return waiting.length
+    },
+    get isOver() {
+      return isOver
+    },
+    get leasedUntil() {
+      return leasedUntil
+    },
+    get wantsMore() {
+      return wantsMore
+    },
+    isQuiet,
+    idleSince: () => idleSince,
+    maySend: () =>
+      !isOver &&
+      waiting.length > 0 &&
+      running < slotsNow(circuit) &&
+      !isPaused() &&
+      leasedUntil > clock.monotonic(),
+    isHungry: () =>
+      wantsMore && !isOver && !isPaused() && waiting.length < Math.floor(circuit.slots),
+    wantMore() {
+      wantsMore = true
+    },
+    startOver() {
+      circuit = { ...circuit, pausedUntil: 0 }
+      waiting = []
+      wantsMore = true
+      isOutrun = true
+    },
+    startFetch() {
+      wantsMore = false
+      isOutrun = false
+      recorded.clear()
+      return begun.size + waiting.length + Math.floor(circuit.slots) * AHEAD
+    },
+    endFetch(found, limit) {
+      if (isOutrun) return []
+      // The fetch returned as many deliveries as its limit, so there may be more.
+      if (found.length === limit) wantsMore = true
+      const queued = new Set(waiting.map(({ id }) => id))
+      const fresh = found.filter(({ id }) => !begun.has(id) && !recorded.has(id) && !queued.has(id))
+      if (!isOver) waiting.push(...fresh.filter((delivery) => !isLost(delivery)))
+      idleSince = waiting.length > 0 ? undefined : (idleSince ?? clock.monotonic())
+      return fresh.filter(isLost)
+    },
+    begin() {
+      const delivery = waiting.shift()
+      if (!delivery) return undefined
+      running += 1
+      begun.add(delivery.id)
+      return delivery
+    },
+    cutOff({ id }) {
+      running -= 1
+      begun.delete(id)
+    },
+    endAttempt(after) {
+      running -= 1
+      circuit = after
+      // Discards waiting deliveries. They are fetched again after the pause.
+      if (isPaused()) waiting = []
+    },
+    settle({ id }) {
+      begun.delete(id)
+      recorded.add(id)
+      if (isQuiet() && waiting.length === 0) idleSince ??= clock.monotonic()
+    },
+    renewed(at) {
+      leasedUntil = at + TRUSTED_MS
+    },
+    pauseUntil(until) {
+      circuit = { ...circuit, pausedUntil: until }
+      end()
+    },
+    end,
+    handOver() {
+      end()
+      return { begun, recorded }
+    },
+    state: () => ({
+      id: claimed.webhook_id,
+      epoch: claimed.epoch,
+      failures: circuit.failures,
+      failure_share: circuit.share,
+      failing_since: circuit.failing_since,
+      failed_at: isoOrNull(circuit.failedAt),
+      slots: Math.floor(circuit.slots),
+      paused_until: isoOrNull(circuit.pausedUntil),
+    }),
   }
 }
 
-/** Whether one more message may go out now. */
-export function maySend(queue: Queue, clock: Pick<Time, 'now' | 'monotonic'>): boolean {
-  return (
-    !queue.isOver &&
-    queue.waiting.length > 0 &&
-    queue.running < slotsNow(queue.circuit) &&
-    queue.circuit.pausedUntil <= clock.now() &&
-    queue.leasedUntil > clock.monotonic()
+const isLost = ({ resource_type }: DueDelivery) => resource_type === null
+
+const isoOrNull = (at: number) => (at === 0 ? null : new Date(at).toISOString())
+
+const circuitOf = (claimed: ClaimedQueue): Circuit => ({
+  failures: claimed.failures,
+  share: claimed.failure_share,
+  failing_since: claimed.failing_since,
+  failedAt: claimed.failed_at === null ? 0 : Date.parse(claimed.failed_at),
+  slots: claimed.slots,
+  pausedUntil: claimed.paused_until === null ? 0 : Date.parse(claimed.paused_until),
+})
+
+const firstExpiryOf = ({ secrets }: ClaimedQueue): number =>
+  Math.min(
+    ...secrets.map(({ expires_at: at }) =>
+      at === null ? Number.POSITIVE_INFINITY : Date.parse(at),
+    ),
   )
-}
-
-/** Whether its next deliveries should be fetched, before it runs dry. */
-export function isHungry(queue: Queue, now: number): boolean {
-  return (
-    queue.wantsMore &&
-    !queue.isOver &&
-    queue.circuit.pausedUntil <= now &&
-    queue.waiting.length < Math.floor(queue.circuit.slots)
-  )
-}
-
-/** There may be due deliveries that it has not fetched. */
-export function wantMore(queue: Queue): void {
-  queue.wantsMore = true
-}
-
-/**
- * A delivery has come before all that wait, and is to be tried now: they are read anew, in their order, and without
- * waiting for the end of a pause that whoever wants it could not know of.
- */
-export function startOver(queue: Queue): void {
-  queue.circuit = { ...queue.circuit, pausedUntil: 0 }
-  queue.waiting = []
-  queue.wantsMore = true
-  queue.isOutrun = true
-}
-
-/** Its next deliveries are about to be read. Returns how many there may be at most. */
-export function fetching(queue: Queue): number {
-  queue.wantsMore = false
-  queue.isOutrun = false
-  queue.closed.clear()
-  return queue.open.size + queue.waiting.length + Math.floor(queue.circuit.slots) * AHEAD
-}
-
-/**
- * Queues what was read, without what is known already. Returns those deliveries that cannot be sent,
- * as their events are gone.
- * @param limit how many were asked for
- */
-export function fetched(
-  queue: Queue,
-  found: readonly DueDelivery[],
-  limit: number,
-  clock: Pick<Time, 'monotonic'>,
-): DueDelivery[] {
-  if (queue.isOutrun) return []
-  // As many as were asked for: there may be more behind them.
-  if (found.length === limit) queue.wantsMore = true
-  const queued = new Set(queue.waiting.map(({ id }) => id))
-  const isKnown = (id: number) => queue.open.has(id) || queue.closed.has(id) || queued.has(id)
-  const fresh = found.filter(({ id }) => !isKnown(id))
-  const [lost, whole] = [true, false].map((isLost) =>
-    fresh.filter(({ resource_type }) => (resource_type === null) === isLost),
-  ) as [DueDelivery[], DueDelivery[]]
-  if (!queue.isOver) queue.waiting.push(...whole)
-  queue.idleSince = queue.waiting.length > 0 ? undefined : (queue.idleSince ?? clock.monotonic())
-  return lost
-}
-
-/** Takes the next delivery out of the queue, to be sent. */
-export function begin(queue: Queue): DueDelivery | undefined {
-  const delivery = queue.waiting.shift()
-  if (!delivery) return undefined
-  queue.running += 1
-  queue.open.add(delivery.id)
-  return delivery
-}
-
-/** A try has ended and is not to be written down: its delivery may be fetched again. */
-export function cutOff(queue: Queue, { id }: DueDelivery): void {
-  queue.running -= 1
-  queue.open.delete(id)
-}
-
-/** A try has ended, and this is how the receiver does since. It stays open until it is written down. */
-export function ended(queue: Queue, circuit: Circuit, now: number): void {
-  queue.running -= 1
-  queue.circuit = circuit
-  // What is queued waits in the database for the end of a pause.
-  if (circuit.pausedUntil > now) queue.waiting = []
-}
-
-/** How a try went is written down. */
-export function settled(queue: Queue, { id }: DueDelivery, clock: Pick<Time, 'monotonic'>): void {
-  queue.open.delete(id)
-  queue.closed.add(id)
-  if (isQuiet(queue) && queue.waiting.length === 0) queue.idleSince ??= clock.monotonic()
-}
-
-/** Takes over what a lapsed lease of the same webhook has under way, unless that went to another address. */
-export function inherit(queue: Queue, lapsed: Queue): void {
-  end(lapsed)
-  if (lapsed.target.url !== queue.target.url) return
-  queue.open = lapsed.open
-  queue.closed = lapsed.closed
-}
-
-/** Its lease was renewed. @param askedAt when that was asked for, by the monotonic clock */
-export function renewed(queue: Queue, askedAt: number): void {
-  queue.leasedUntil = askedAt + TRUSTED_MS
-}
-
-/** Begins nothing more in the queue before `until`, in milliseconds since the Unix epoch. */
-export function pauseUntil(queue: Queue, until: number): void {
-  queue.circuit = { ...queue.circuit, pausedUntil: until }
-  end(queue)
-}
-
-/** Begins nothing more in the queue; it is let go of once quiet. */
-export function end(queue: Queue): void {
-  queue.isOver = true
-  queue.waiting = []
-}
-
-/** Whether all that was begun has ended and is written down. */
-export function isQuiet(queue: Queue): boolean {
-  return queue.running === 0 && queue.open.size === 0
-}
-
-export function stateOf({ id, epoch, circuit }: Queue): QueueState {
-  return {
-    id,
-    epoch,
-    failures: circuit.failures,
-    failure_share: circuit.share,
-    failing_since: circuit.failing_since,
-    failed_at: circuit.failedAt === 0 ? null : new Date(circuit.failedAt).toISOString(),
-    slots: Math.floor(circuit.slots),
-    paused_until: circuit.pausedUntil === 0 ? null : new Date(circuit.pausedUntil).toISOString(),
-  }
-}

@@ -1,9 +1,9 @@
-/** The queues' SQL for what is done to them from outside the engine. */
+/** SQL with which requests and jobs schedule and reset webhook queues. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-/** Makes the queue of a new webhook. */
+/** Creates the queue of a new webhook. */
 export async function insertQueue(
   tx: TenantTx,
   queue: { tenant_id: number; webhook_id: number },
@@ -12,14 +12,14 @@ export async function insertQueue(
 }
 
 /**
- * A queue's row is waited for by the fan-out of everybody's events: a process that stalls in the
- * middle of a transaction must not keep it.
+ * Limits how long a stalled transaction keeps the row of a queue locked, because the fan-out for all tenants waits for
+ * that row.
  */
 function limitIdleTime(tx: TenantTx): void {
   tx.send(sql`set local idle_in_transaction_session_timeout = '5s'`.compile(tx.db))
 }
 
-/** Schedules the webhook's queue for `iso` at the latest. */
+/** Schedules the webhook's queue for `iso`, unless it is already due earlier. */
 export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   limitIdleTime(tx)
   await tx.db
@@ -30,9 +30,9 @@ export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string
 }
 
 /**
- * As `scheduleQueue`, and without waiting for the end of a pause: somebody wants to see a try now. The
- * process that has leased the queue of a failing receiver may know of a pause that is not written here
- * yet: it lets go of the queue without it. A receiver that does well is sent to by that process at once.
+ * Schedules the webhook's queue like `scheduleQueue`, and ends its pause, so that an attempt can start immediately. For
+ * a failing receiver, also ends the lease, because its process may know of a pause that is not saved yet. For a healthy
+ * receiver, the process with the lease sends immediately.
  */
 export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   limitIdleTime(tx)
@@ -53,9 +53,9 @@ export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string):
 }
 
 /**
- * Has the process that has leased the queue let go of it, as it sends by what is changed. It hears so by
- * a topic, and sees so here at its next heartbeat. The lease itself stays: nobody else sends meanwhile
- * what is under way.
+ * Makes the process that has leased the queue release it, because the process uses an outdated state of the webhook.
+ * The process receives a notification, or reads the changed row at its next heartbeat. The lease stays valid until
+ * then, so that no other process resends the messages under way.
  */
 export async function endLease(tx: TenantTx, webhookId: number): Promise<void> {
   limitIdleTime(tx)
@@ -68,12 +68,12 @@ export async function endLease(tx: TenantTx, webhookId: number): Promise<void> {
 }
 
 /**
- * Closes the circuit as for a new receiver, and schedules the queue. The process that has leased it
- * learns that by the new epoch: what it still knows is not written back. What it has under way and
- * fails is due at once, as is all that waits.
+ * Resets the circuit to the state of a new receiver, and schedules the queue for `iso`. The new epoch prevents the
+ * process with the lease from saving its outdated state. A message under way that fails becomes due immediately, like
+ * all waiting deliveries.
  *
- * @param receiver a new one is sent to at once; with the same one the lease stays until its process
- *   lets go or it runs out, so that another process does not send what is under way as well
+ * @param receiver `new` also ends the lease, so that messages are sent to the new receiver immediately. `same` keeps
+ *   the lease until it is released or expires, so that no other process resends the messages under way.
  */
 export async function resetCircuit(
   tx: TenantTx,

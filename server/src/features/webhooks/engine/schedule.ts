@@ -1,7 +1,7 @@
-/** When a delivery that failed is tried again (decisions §5). */
+/** Determines when a failed delivery is retried (decisions §5). */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 
-/** The waits after the first, second, … try. Behind the last one a delivery is given up. */
+/** The waits after the first to the ninth attempt, in milliseconds. A delivery is given up after the tenth attempt. */
 export const RETRY_WAITS = [
   5 * SECOND,
   5 * MINUTE,
@@ -14,12 +14,12 @@ export const RETRY_WAITS = [
   24 * HOUR,
 ] as const
 
-/** A receiver may ask for more patience, but not for more than this. */
+/** The longest wait that a receiver can request with `Retry-After`. */
 const MAX_RETRY_AFTER = DAY
-/** Waits are spread by this part of themselves: what failed together does not come back together. */
+/** The fraction by which waits vary, so that deliveries that failed together are retried at different times. */
 const JITTER = 0.1
 
-/** Between 0 and 1, as `Math.random`. */
+/** Returns a number between 0 and 1, like `Math.random`. */
 export type Random = () => number
 
 export function jittered(ms: number, random: Random): number {
@@ -27,9 +27,9 @@ export function jittered(ms: number, random: Random): number {
 }
 
 /**
- * When to try again, in milliseconds since the Unix epoch; undefined when it is given up.
- * @param tries made so far, at least one
- * @param retryAfter what the receiver asked for, in milliseconds
+ * Returns when to retry, in milliseconds since the Unix epoch, or undefined if the delivery is given up.
+ * @param tries the number of attempts made so far, at least one
+ * @param retryAfter the wait that the receiver asked for, in milliseconds
  */
 export function nextTry(
   now: number,
@@ -39,20 +39,20 @@ export function nextTry(
 ): number | undefined {
   const wait = RETRY_WAITS[tries - 1]
   if (wait === undefined) return undefined
-  // What was asked for is a least wait: spread upwards alone.
+  // The requested wait is a minimum, so the jitter only extends it.
   const asked = Math.min(retryAfter ?? 0, MAX_RETRY_AFTER)
   return now + Math.max(jittered(wait, random), Math.round(asked * (1 + JITTER * random())))
 }
 
 /**
- * Milliseconds to wait by a `Retry-After` header: seconds or a date (RFC 9110, 10.2.3). Undefined
- * when there is none or it makes no sense.
+ * Returns the wait in milliseconds that a `Retry-After` header requests, as seconds or a date (RFC 9110, 10.2.3).
+ * Returns undefined if the header is missing or invalid.
  */
 export function retryAfterOf(header: string | null, now: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined
   if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
-  // Only what begins as a date: Date.parse would make one of "-5" or "2 hours" as well.
+  // Accepts only text that starts like a date, because Date.parse also accepts "-5" and "2 hours".
   const at = /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }

@@ -1,4 +1,4 @@
-/** Where a queue's messages go and what signs them, with its secrets opened. */
+/** The target of a queue's messages: the URL, and the decrypted keys with which messages are signed. */
 import { createSecretKey } from 'node:crypto'
 import { type KeyRing, UnreadableError } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -7,8 +7,8 @@ import type { Target } from '../sending/attempt.ts'
 import type { ClaimedQueue } from './claims.store.ts'
 
 /**
- * Those of its secrets that do not open are left out. Undefined when none does, or its tenant's keys do not:
- * nothing goes out unsigned.
+ * Returns the target of a queue, with the secrets that can be decrypted. Returns undefined if no secret can be
+ * decrypted or the tenant's keys are unreadable, so that nothing is sent unsigned.
  */
 export async function openTarget(
   keyRing: KeyRing,
@@ -23,7 +23,7 @@ export async function openTarget(
       .map((key) => createSecretKey(key))
     return keys.length > 0 ? { url, keys } : undefined
   } catch (error) {
-    // Wrapped with another key, or damaged: what one tenant has must not hold the others up.
+    // A tenant's key that is damaged or wrapped with an unknown key must not block other tenants.
     if (error instanceof UnreadableError) return undefined
     throw error
   }

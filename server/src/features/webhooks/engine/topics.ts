@@ -1,28 +1,31 @@
-/** How processes tell each other that deliveries are due, or that a webhook has changed. */
+/** Notifies processes that deliveries are due, or that a webhook has changed. */
 import { parseTopic, type TenantTx } from '../../../platform/db/index.ts'
 
-/** A notification holds 8,000 bytes; with more webhooks than this, everybody looks. */
+/**
+ * The maximum number of webhooks named in a notification (8,000 bytes). If more are due, engines check all their
+ * queues.
+ */
 const MAX_NAMED = 50
 
-/** Has the engines look at the webhooks' deliveries as soon as the transaction has committed. */
+/** Makes the engines fetch the webhooks' deliveries as soon as the transaction has committed. */
 export function notifyDue(tx: TenantTx, webhookIds: readonly number[]): void {
   if (webhookIds.length > MAX_NAMED) tx.notify('due')
   else tx.notify(...webhookIds.map((id) => `due:${id}` as const))
 }
 
-/** As `notifyDue`, for a delivery that comes before all that wait. */
+/** Notifies the engines of a delivery that must be sent before the webhook's waiting deliveries. */
 export function notifyFirst(tx: TenantTx, webhookId: number): void {
   tx.notify(`first:${webhookId}`)
 }
 
-/** What an engine has to look at: one webhook, a tenant's, or all of them (null). */
+/** The webhooks that an engine has to check: one webhook, those of a tenant, or all (null). */
 type Notice =
   | { what: 'due' | 'first' | 'changed'; webhookId: number | null }
   | { what: 'tenant'; tenantId: number }
 
-/** What a topic means for an engine; undefined when it is no business of webhooks. */
+/** Returns the notice that a topic contains for engines, or undefined if the topic does not concern webhooks. */
 export function noticeOf(topic: string | null): Notice | undefined {
-  // Something may have been missed.
+  // A null topic means that notifications may have been missed.
   if (topic === null) return { what: 'changed', webhookId: null }
   if (topic === 'due') return { what: 'due', webhookId: null }
   const { kind, number } = parseTopic(topic)

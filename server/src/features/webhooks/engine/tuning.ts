@@ -1,22 +1,22 @@
-/** What can be tuned of a process that delivers: how much it does at once, and how often it looks. */
+/** The tuning of a delivering process: its concurrency limits, intervals and timeouts. */
 
 export interface Tuning {
-  /** Messages under way that were begun within the last moment. */
+  /** The maximum number of messages under way that started within the last `slowAfterMs`. */
   quick: number
-  /** Those that have been under way for longer. */
+  /** The maximum number of messages that have been under way for longer than `slowAfterMs`. */
   slow: number
-  /** How long a moment is, in milliseconds. */
+  /** The time after which a message counts as slow, in milliseconds. */
   slowAfterMs: number
-  /** Queues leased at once, not counting those whose receivers are slow. */
+  /** The maximum number of leased queues, not counting queues of slow receivers. */
   queues: number
   slowQueues: number
-  /** Milliseconds between looks when nothing wakes the engine. */
+  /** Milliseconds between polls if no notification arrives. */
   pollMs: number
   heartbeatMs: number
-  /** How long an idle queue stays leased, as more may come; a busy one while others wait: its time slice. */
+  /** How long an idle queue stays leased. `timeSliceMs` limits a busy queue while other queues wait. */
   idleTimeoutMs: number
   timeSliceMs: number
-  /** At a stop: for writing down what has ended, and again for releasing the queues. */
+  /** The time limit for recording results at shutdown. The same limit applies again to releasing queues. */
   flushTimeoutMs: number
 }
 

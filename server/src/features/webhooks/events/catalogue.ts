@@ -1,9 +1,9 @@
-/** The events that webhooks can subscribe to, each with a message as it would come. */
+/** The events that webhooks can subscribe to, each with an example message. */
 import { ACTIONS, PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
 import type { EventDescription } from '../webhooks.schema.ts'
 import { messageBody } from './message.ts'
 
-/** Every public action of this release, with the whole body of a message about it. */
+/** The public actions of this release, each with the complete body of an example message. */
 export const CATALOGUE: readonly EventDescription[] = PUBLIC_ACTIONS.map((name, index) => ({
   name,
   description: ACTIONS[name].meaning,

@@ -1,4 +1,4 @@
-/** What goes out for an event: its id and body. */
+/** Tests the id and the body of an event's message. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
@@ -23,13 +23,13 @@ const anEntry = fc.record({
 })
 
 describe("a message's id", () => {
-  test('is made of time and number of its entry alone', () => {
+  test('depends only on the time and id of the journal entry', () => {
     const { id, created_at } = ENTRY
     expect(messageId(ENTRY)).toBe(messageId({ id, created_at }))
     expect(messageId(ENTRY)).toBe('msg_mwq8lds0_4f2')
   })
 
-  test('is another one for any other time or number', () => {
+  test('differs if the time or id of the journal entry differs', () => {
     fc.assert(
       fc.property(anEntry, anEntry, (one, other) => {
         const isSame = one.id === other.id && one.created_at === other.created_at
@@ -41,7 +41,7 @@ describe("a message's id", () => {
     expect(messageId(later)).not.toBe(messageId(ENTRY))
   })
 
-  test('can be read back, so that no two entries share one', () => {
+  test('can be parsed back into the time and id of the journal entry', () => {
     fc.assert(
       fc.property(anEntry, (entry) => {
         expect(parseMessageId(messageId(entry))).toEqual(entry)
@@ -49,7 +49,7 @@ describe("a message's id", () => {
     )
   })
 
-  test('of a time that no entry can have is none', () => {
+  test('is invalid if its time is after the year 9999', () => {
     const idAt = (time: number) => `msg_${time.toString(36)}_1`
     const last = Date.parse('9999-12-31T23:59:59.999Z')
     expect(parseMessageId(idAt(last))).toEqual({ id: 1, created_at: '9999-12-31T23:59:59.999Z' })
@@ -57,13 +57,13 @@ describe("a message's id", () => {
     expect(parseMessageId(idAt(8.64e15 + 1))).toBeUndefined()
   })
 
-  test('holds no full stop: it parts the fields of what is signed', () => {
+  test('contains no full stop, which separates the signed fields', () => {
     fc.assert(fc.property(anEntry, (entry) => !messageId(entry).includes('.')))
   })
 })
 
 describe("a message's body", () => {
-  test('holds what the specification lists, and no more', () => {
+  test('contains exactly the fields of the specification', () => {
     expect(JSON.parse(messageBody(ENTRY))).toEqual({
       type: 'user.blocked',
       timestamp: '2026-11-21T10:00:00.000Z',
@@ -79,28 +79,28 @@ describe("a message's body", () => {
     })
   })
 
-  test('is the same to the byte at every try', () => {
+  test('is byte-for-byte identical in every attempt', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (changes) => {
         const entry = { ...ENTRY, changes }
-        // As two reads of one row give it: equal, and not the same.
+        // Two reads of one row return equal but distinct objects.
         expect(messageBody(structuredClone(entry))).toBe(messageBody(entry))
       }),
     )
   })
 
-  test('names nobody: where the entry has more fields, they stay out', () => {
+  test('leaves out fields that identify a person, such as the email address', () => {
     const whole = { ...ENTRY, user_email: 'admin@clinic.test', ip: '192.0.2.1', user_agent: 'curl' }
     expect(messageBody(whole)).toBe(messageBody(ENTRY))
   })
 
-  test('says of patients nothing but ids', () => {
+  test('contains only ids, without changes, for events about patients', () => {
     const entry = { ...ENTRY, action: 'patient.updated', resource_type: 'patient' }
     const { data } = JSON.parse(messageBody(entry))
     expect(data).toEqual({ entry_id: 5726, resource_type: 'patient', resource_id: '5', user_id: 3 })
   })
 
-  test('says null where an event changed nothing', () => {
+  test('contains null as changes if the event changed nothing', () => {
     const { data } = JSON.parse(messageBody({ ...ENTRY, changes: null }))
     expect(data).toHaveProperty('changes', null)
   })

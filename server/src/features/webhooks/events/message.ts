@@ -1,6 +1,6 @@
-/** What goes out for an event: its id and its body, made of the journal's entry alone (decisions §5). */
+/** Builds the id and the body of an event's message from the journal entry alone (decisions §5). */
 
-/** What of an entry of the journal a message is made of. */
+/** The fields of a journal entry from which a message is built. */
 export interface EventEntry {
   id: number
   tenant_id: number
@@ -13,17 +13,17 @@ export interface EventEntry {
 }
 
 /**
- * The id of an event's messages: the same at every try, for every webhook and in every replay. Made
- * of time and number, as a database that was set back to an earlier state gives numbers out again.
+ * Returns the message id of an event, which is the same for all webhooks, attempts and replays. The id includes the
+ * time, because a restored database assigns the same entry ids again.
  */
 export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string {
   return `msg_${Date.parse(entry.created_at).toString(36)}_${entry.id.toString(36)}`
 }
 
-/** No entry is of a later time: years have four digits, in the database's language as in ours. */
+/** The latest possible time of a journal entry. The database and this service support years of four digits only. */
 const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** The entry that a message's id was made of; undefined for what is no such id. */
+/** Returns the id and time of a message's journal entry, or undefined if the message id is invalid. */
 export function parseMessageId(message: string): Pick<EventEntry, 'id' | 'created_at'> | undefined {
   const [, at = '', number = ''] = /^msg_([0-9a-z]+)_([0-9a-z]+)$/.exec(message) ?? []
   const time = Number.parseInt(at, 36)
@@ -33,7 +33,7 @@ export function parseMessageId(message: string): Pick<EventEntry, 'id' | 'create
   return messageId(entry) === message ? entry : undefined
 }
 
-/** The JSON body. The entry never changes, so neither does a byte of this from try to try. */
+/** Returns the JSON body of a message. Journal entries never change, so the body is identical in every attempt. */
 export function messageBody(entry: EventEntry): string {
   return JSON.stringify({
     type: entry.action,
@@ -45,8 +45,8 @@ export function messageBody(entry: EventEntry): string {
 }
 
 /**
- * Who acted is said by number: names, addresses and programs stay in the audit log. Of patients
- * nothing leaves but ids, so not even what the journal says has changed.
+ * Returns the field `data` of a message, which identifies users by id only. Names, addresses and user agents stay in
+ * the audit log. Events about patients contain only ids, without the changes.
  */
 function dataOf(entry: EventEntry) {
   return {

@@ -1,9 +1,9 @@
-/** The messages of webhooks, as the OpenAPI document describes them. */
+/** The messages sent to webhooks, as described in the OpenAPI document. */
 import Type from 'typebox'
 import { FreeForm, Id, Nullable, Timestamp } from '../../../lib/shapes.ts'
 import { CATALOGUE } from './catalogue.ts'
 
-/** The body that `messageBody` writes. */
+/** The schema of the body that `messageBody` returns. */
 const WebhookMessage = Type.Object(
   {
     type: Type.String({ description: 'The event.' }),
@@ -23,7 +23,7 @@ const WebhookMessage = Type.Object(
   { $id: 'WebhookMessage' },
 )
 
-/** Standard Webhooks: https://www.standardwebhooks.com. */
+/** The OpenAPI description of the messages, which follow Standard Webhooks (https://www.standardwebhooks.com). */
 export const OUTGOING = {
   tag: 'Webhooks',
   headers: {

@@ -1,7 +1,7 @@
-/** What webhooks subscribe to: single events, groups of them, or all. */
+/** The names that webhooks subscribe to: single events, groups of events, or all. */
 import { isPublic, PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
 
-/** Sent to one webhook by its own operation, and to no other. */
+/** The event of a test message, which is sent to one webhook only. */
 export const TEST_EVENT = 'webhook.test'
 const ALL = '*'
 
@@ -14,7 +14,7 @@ export const SUBSCRIBABLE: readonly string[] = [
   ...PUBLIC_ACTIONS,
 ]
 
-/** Whether an entry of this action goes to a webhook that has subscribed to `events`. */
+/** Returns whether a webhook that subscribes to `events` receives journal entries with this action. */
 export function isWanted(events: readonly string[], action: string): boolean {
   if (!isPublic(action) || action === TEST_EVENT) return false
   return [action, groupOf(action), ALL].some((name) => events.includes(name))

@@ -1,4 +1,4 @@
-/** Asks receivers for which a webhook was deactivated whether they answer again, seldom and a few at a time. */
+/** Probes the receivers of deactivated webhooks, rarely and a few at a time, to find out whether they respond again. */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/index.ts'
@@ -8,17 +8,16 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import type { Probe } from '../deliveries/test-deliveries.service.ts'
 import * as store from './probes.store.ts'
 
-/** Tried once, and never later: the next one comes within the hour. */
+/** The job that probes receivers. A failed job is not retried, because the next one follows within the hour. */
 const PROBE = jobKind<Record<string, never>>('webhooks.probe', {
   retries: 0,
-  mayRunLate: false,
   expireInSeconds: 1800,
 })
 const AT_ONCE = 8
-/** In one run, so that it ends before the next even where none of them answers. */
+/** The maximum number of probes in one run, so that the run ends before the next one even if no receiver responds. */
 const MOST = 240
 const APART_MS = 6 * HOUR
-/** Who has not answered for this long is left in peace. */
+/** The duration of failures after which a receiver is no longer probed. */
 const FORGOTTEN_MS = 30 * DAY
 
 export interface ProbesDeps {
@@ -29,7 +28,7 @@ export interface ProbesDeps {
   probe: Probe
 }
 
-/** Every hour, where messages may go out at all. */
+/** Probes receivers every hour, unless outgoing messages are paused. */
 export function probesReceivers(deps: ProbesDeps & { jobs: Jobs; hold: OutboundHold }): void {
   deps.jobs.schedule(PROBE, '13 * * * *')
   deps.jobs.work(PROBE, (_data, { signal }) => probeDisabled(deps, signal), {
@@ -37,7 +36,7 @@ export function probesReceivers(deps: ProbesDeps & { jobs: Jobs; hold: OutboundH
   })
 }
 
-/** Exported for its test. */
+/** Probes the receivers that are due for a probe, eight at a time. Exported for its test. */
 export async function probeDisabled(deps: ProbesDeps, signal: AbortSignal): Promise<void> {
   const { db, clock } = deps
   for (let asked = 0; asked < MOST; asked += AT_ONCE) {
@@ -64,6 +63,6 @@ async function ask(
   const asking = probe(webhook, signal).then((hasAnswered) =>
     db.inTenant(tenant_id, (tx) => store.noteProbe(tx, { id, askedAt, hasAnswered })),
   )
-  // One that cannot be asked must not keep the others from it.
-  await canFail(asking, `asking whether the receiver of webhook ${id} answers`, log)
+  // An internal error in one probe must not stop the other probes.
+  await canFail(asking, `probe of the receiver of webhook ${id}`, log)
 }

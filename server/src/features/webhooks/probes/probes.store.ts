@@ -1,4 +1,4 @@
-/** The SQL of asking the receivers of deactivated webhooks whether they answer again. */
+/** The SQL for probing the receivers of deactivated webhooks. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
@@ -9,11 +9,11 @@ export interface Probed {
 }
 
 /**
- * Takes up to `limit` webhooks that failures have deactivated, those first that were never asked, and
- * notes that they are asked now: whoever takes some at the same time gets others.
- * @param before when they were last asked, at the latest
- * @param failingSince how long ago their receivers may have begun to fail, where they were sent anything yet: one at
- *   a new URL was not
+ * Claims up to `limit` webhooks that were deactivated because of failures, starting with those that were never probed.
+ * Marks them as probed now, so that concurrent callers claim other webhooks.
+ * @param before the latest time of the previous probe. Webhooks probed after it are skipped
+ * @param failingSince the earliest start of the failures. Webhooks that have failed for longer are skipped, but
+ *   webhooks with a new URL and no failures yet are included
  */
 export async function takeProbes(
   tx: TenantTx,
@@ -36,7 +36,7 @@ export async function takeProbes(
   return rows
 }
 
-/** Notes what came of it; of a receiver that was changed meanwhile it says nothing. */
+/** Records the result of a probe, unless the queue was reset after the probe started. */
 export async function noteProbe(
   tx: TenantTx,
   { id, askedAt, hasAnswered }: { id: number; askedAt: string; hasAnswered: boolean },

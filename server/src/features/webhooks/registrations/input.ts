@@ -1,17 +1,17 @@
-/** The rules for the input of webhooks that no schema can say. */
+/** The rules for the input of webhooks that a schema cannot express. */
 
 import { isBadlyPasted } from '../../../lib/pasted.ts'
 import type { Refuse } from '../../../lib/problems.ts'
 import { checkUrl, type TargetPolicy } from '../../../platform/net/index.ts'
-import { keyOf } from '../sending/signature.ts'
+import { signingKeyOf } from '../sending/signature.ts'
 import { MAX_URL_LENGTH, type NewWebhook } from '../webhooks.schema.ts'
 
-const TOO_LONG = `must have at most ${MAX_URL_LENGTH} characters once encoded`
-const NO_KEY = 'behind whsec_ there must be 24 to 64 bytes in base64'
-const BADLY_PASTED = 'has blanks, quotes or line breaks around it. Paste the secret alone'
-const PREFIX_ELSEWHERE = 'whsec_ must stand at the beginning of the secret, in lower case'
+const TOO_LONG = `must have at most ${MAX_URL_LENGTH} characters when percent-encoded`
+const NO_KEY = 'must be whsec_ followed by 24 to 64 bytes in base64'
+const BADLY_PASTED = 'has spaces, quotes or line breaks around it. Send the secret only'
+const PREFIX_ELSEWHERE = 'must start with whsec_ in lower case'
 
-/** Refuses a forbidden URL and a secret without a key. Returns the URL as it is kept: normalised, without its fragment. */
+/** Rejects a forbidden URL and an invalid secret. Returns the URL to store, normalised and without its fragment. */
 export function refineInput(
   { url, secret }: Partial<NewWebhook>,
   policy: TargetPolicy,
@@ -29,11 +29,14 @@ export function refineInput(
   return { url: href }
 }
 
-/** Anything that is almost a `whsec_` secret would sign by another key than the receiver's library expects. */
+/**
+ * Returns the error message for a malformed `whsec_` secret, or undefined if the secret is valid. A malformed secret
+ * would sign with a different key than the receiver's library expects.
+ */
 function faultOf(secret: string): string | undefined {
   if (isBadlyPasted(secret)) return BADLY_PASTED
   if (/whsec_/i.test(secret) && !secret.startsWith('whsec_')) return PREFIX_ELSEWHERE
-  return keyOf(secret) ? undefined : NO_KEY
+  return signingKeyOf(secret) ? undefined : NO_KEY
 }
 
 const hintFor = (isPolicy: boolean | undefined): string =>

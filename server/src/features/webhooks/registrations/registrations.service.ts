@@ -1,4 +1,4 @@
-/** The rules of webhooks' registrations. Each command is one transaction and one journal entry. */
+/** Manages webhook registrations. Each command runs in one transaction and appends one journal entry. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
@@ -14,14 +14,14 @@ import {
 import type { TargetPolicy } from '../../../platform/net/index.ts'
 import { insertQueue, resetCircuit } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
-import { newSecret } from '../sending/signature.ts'
+import { newWebhookSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
 import { refineInput } from './input.ts'
 import * as store from './registrations.store.ts'
 import type { Secrets } from './secrets.ts'
 import { shownUrl } from './shown-url.ts'
 
-/** Of one tenant (decisions §5). */
+/** The maximum number of webhooks per tenant (decisions §5). */
 const MAX_WEBHOOKS = 50
 
 export interface RegistrationsDeps {
@@ -29,34 +29,37 @@ export interface RegistrationsDeps {
   clock: Clock
   secrets: Secrets
   policy: TargetPolicy
-  /** Has the deliveries of a webhook deleted, once the transaction has committed. */
+  /** Queues a job that deletes a webhook's deliveries. The job starts after the transaction has committed. */
   deleteDeliveries(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
-  /** Has deliveries that wait for a later try made due. @param webhook `at` is now, ISO 8601 */
+  /** Queues a job that retries the webhook's waiting deliveries. @param webhook `at` is the current time, ISO 8601 */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
 export type Enable = (tx: TenantTx, webhook: Webhook) => Promise<void>
 
-export interface Registrations {
-  /** Refuses what no schema can; returns the URL as it is kept. */
+export interface WebhookRegistrations {
+  /** Rejects invalid input that a schema cannot detect. Returns the URL to store. */
   refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
   list(caller: Admin): Promise<Webhook[]>
-  /** Returns the secret as well when it had to be made. @throws Problem 409 over the limit */
+  /**
+   * Registers a webhook. Returns its secret only if the service generated it. @throws Problem 409 over the tenant's
+   * limit
+   */
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
   delete(caller: Admin, id: number): Promise<void>
-  /** Activates a webhook that the caller has locked, of the service's own accord. */
+  /** Activates a webhook that the caller has locked, on behalf of the service. */
   readonly enable: Enable
-  /** Has the secrets before the current one sign no more. @throws Problem 404 where there is none */
+  /** Stops signing with previous secrets. @throws Problem 404 if the webhook has no valid previous secret */
   withdrawSecrets(caller: Admin, id: number): Promise<void>
 }
 
 const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
 
-export function registrationsService(deps: RegistrationsDeps): Registrations {
+export function registrationsService(deps: RegistrationsDeps): WebhookRegistrations {
   const { db, clock, secrets, policy } = deps
 
-  /** Writes down what a webhook has become, and has what waits sent where its receiver may be well now. */
+  /** Saves a changed webhook. Retries its waiting deliveries if its URL has changed or it was activated. */
   async function become(
     tx: TenantTx,
     actor: Actor,
@@ -70,7 +73,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
     const { url, events, is_active, disabled_reason } = after
     if (isOther(before, after))
       await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
-    // The state of the circuit is about another receiver, or about the time before the deactivation.
+    // Resets the circuit, whose state concerns another receiver or the time before the deactivation.
     if (url !== before.url || (is_active && !before.is_active)) {
       const at = isoAt(clock)
       await resetCircuit(tx, id, at)
@@ -94,7 +97,7 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
 
     async register(caller, { url, events, secret }) {
       const { tenant_id } = caller
-      const made = secret === undefined ? { secret: newSecret() } : {}
+      const made = secret === undefined ? { secret: newWebhookSecret() } : {}
       const webhook = await db.inTenant(tenant_id, async (tx) => {
         await store.lockRegistrations(tx, tenant_id)
         if ((await store.countWebhooks(tx)) >= MAX_WEBHOOKS) throw new Problem('too_many_webhooks')
@@ -144,7 +147,9 @@ export function registrationsService(deps: RegistrationsDeps): Registrations {
       db.inTenant(caller.tenant_id, async (tx) => {
         const webhook = orNotFound(await store.lockWebhook(tx, id), 'webhook')
         if (!(await secrets.withdrawOld(tx, webhook)))
-          throw new Problem('not_found', { detail: 'No secret before the current one signs along' })
+          throw new Problem('not_found', {
+            detail: 'The webhook has no previous secret that is still valid',
+          })
         tx.invalidate(`webhook:${id}`)
         await append(
           tx,
@@ -171,7 +176,7 @@ const isOther = (before: Webhook, after: Webhook) =>
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
-/** What changed, of the URL only what may be shown; nothing of the secret is ever here. */
+/** Returns the changes for the journal, with only the origin of the URL, and without the secret. */
 function shownChanges(before: Webhook | null, after: Webhook | null) {
   const changes = changesBetween<Webhook>(before, after, FIELDS)
   const shown = (side: Record<string, unknown> | null) =>

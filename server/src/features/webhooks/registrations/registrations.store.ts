@@ -1,4 +1,4 @@
-/** The SQL of webhooks' registrations. */
+/** The SQL of webhook registrations. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { DisableReason } from '../engine/circuit.ts'
@@ -32,17 +32,17 @@ export function findWebhook(tx: TenantTx, id: number): Promise<Webhook | undefin
   return visible(tx).where('webhooks.id', '=', id).executeTakeFirst()
 }
 
-/** As `findWebhook`, and keeps others from changing it until the transaction ends. */
+/** Finds a webhook and locks it against changes until the transaction ends. */
 export function lockWebhook(tx: TenantTx, id: number): Promise<Webhook | undefined> {
   return visible(tx).where('webhooks.id', '=', id).forUpdate('webhooks').executeTakeFirst()
 }
 
-/** As `findWebhook`, and keeps it as it is until the transaction ends; others may do so beside. */
+/** Finds a webhook and prevents changes to it until the transaction ends. Several transactions can share this lock. */
 export function shareWebhook(tx: TenantTx, id: number): Promise<Webhook | undefined> {
   return visible(tx).where('webhooks.id', '=', id).forShare('webhooks').executeTakeFirst()
 }
 
-/** Keeps the webhook from being deleted until the transaction ends. Returns whether it is there. */
+/** Prevents the deletion of the webhook until the transaction ends. Returns whether the webhook exists. */
 export async function keepWebhook(tx: TenantTx, id: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('webhooks')
@@ -54,7 +54,7 @@ export async function keepWebhook(tx: TenantTx, id: number): Promise<boolean> {
   return row !== undefined
 }
 
-/** Of several who register for the same tenant, each sees those of the ones before. */
+/** Serialises the registrations of a tenant, so that each one counts the previous webhooks. */
 export async function lockRegistrations(tx: TenantTx, tenantId: number): Promise<void> {
   const name = `webhooks of tenant ${tenantId}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(tx.db)
@@ -69,7 +69,7 @@ export async function countWebhooks(tx: TenantTx): Promise<number> {
   return count
 }
 
-/** Inserts the webhook; its queue and its secret are for others to add. */
+/** Inserts a webhook. The caller must also insert its queue and its secret. */
 export async function insertWebhook(
   tx: TenantTx,
   webhook: { tenant_id: number; url: string; events: string[] },
@@ -95,26 +95,26 @@ export async function updateWebhook(
     .execute()
 }
 
-/** What a receiver's failures were counted for. */
+/** A webhook to deactivate, and the failures that are the reason. */
 export interface Failing {
   id: number
   url: string
-  /** Of its queue when that was claimed. */
+  /** The queue's reset counter when the queue was claimed. */
   resets: number
   reason: DisableReason
-  /** The first failure in a row, ISO 8601. */
+  /** When the current run of failures began, ISO 8601. */
   since: string
 }
 
 /**
- * Deactivates a webhook by the service's own decision. Returns whether this changed anything: failures from before
- * it got another URL, was activated, or did well, as a late answer tells of them, say nothing of how it does now.
+ * Deactivates a webhook on behalf of the service. Returns false if the webhook has since got another URL, was activated
+ * again, or has recovered. The failures then say nothing about its current receiver.
  */
 export async function deactivate(
   tx: TenantTx,
   { id, url, resets, reason, since }: Failing,
 ): Promise<boolean> {
-  // In a statement of its own: what is read behind it is as whoever had it locked has left it.
+  // Locks in a separate statement, so that the update sees what the previous lock holder committed.
   await lockWebhook(tx, id)
   const { numUpdatedRows } = await tx.db
     .updateTable('webhooks')

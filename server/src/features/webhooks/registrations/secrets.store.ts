@@ -1,4 +1,4 @@
-/** The SQL of webhooks' secrets. */
+/** The SQL of webhook secrets. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
@@ -6,11 +6,11 @@ import '../webhooks.table.ts'
 export interface SealedSecret {
   id: string
   sealed_secret: Buffer
-  /** Null for the current one. */
+  /** Null for the current secret. */
   expires_at: string | null
 }
 
-/** The secrets that sign at `now`: the current one, then the old ones, the latest first. */
+/** Returns the secrets that are valid at `now`: first the current secret, then replaced ones by latest expiry. */
 export function livingSecrets(
   tx: TenantTx,
   webhookId: number,
@@ -36,7 +36,7 @@ export async function insertSecret(
     .execute()
 }
 
-/** Lets a secret sign along until `iso`. */
+/** Makes a secret expire at `iso`. Messages are signed with it until then. */
 export async function expireSecret(tx: TenantTx, id: string, iso: string): Promise<void> {
   await tx.db
     .updateTable('webhook_secrets')

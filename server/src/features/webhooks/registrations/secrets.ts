@@ -1,43 +1,43 @@
-/** A webhook's secrets: sealed at rest, and changed so that receivers never miss a beat. */
+/** Manages a webhook's secrets: encrypts them at rest, and replaces them without an interruption for receivers. */
 import { randomUUID } from 'node:crypto'
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import {
   type KeyRing,
-  type Place,
   placeIn,
+  type SealedPlace,
   type SealedTable,
   type TenantKeys,
   UnreadableError,
 } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { endLease, scheduleNow } from '../engine/queues.store.ts'
-import { keyOf } from '../sending/signature.ts'
+import { signingKeyOf } from '../sending/signature.ts'
 import * as store from './secrets.store.ts'
 
-/** How long a replaced secret signs along (decisions §5). */
+/** How long messages are still signed with a replaced secret as well (decisions §5). */
 const SIGNS_ALONG = DAY
-/** Each more is one more signature in every message's header. */
+/** The maximum number of replaced secrets that still sign. Each one adds a signature to the header of every message. */
 const MAX_OLD = 9
 
 export const WEBHOOK_SECRETS: SealedTable = {
   table: 'webhook_secrets',
   id: { column: 'id', type: 'uuid' },
   columns: ['sealed_secret'],
-  formerly: { sealed_secret: 'webhook_secrets.secret' },
 }
 
-export const secretPlace = (id: string): Place => placeIn(WEBHOOK_SECRETS, 'sealed_secret', id)
+export const webhookSecretPlace = (id: string): SealedPlace =>
+  placeIn(WEBHOOK_SECRETS, 'sealed_secret', id)
 
 /**
- * The key in a kept secret; undefined where that cannot be opened: sealed with a key that is lost, or damaged.
- * Such a secret signs nothing, and keeps no other from signing.
+ * Decrypts a stored secret and returns its signing key. Returns undefined if the secret is damaged or its encryption
+ * key is lost. Messages are then signed only with the webhook's other secrets.
  */
 export function openSecret(
   keys: TenantKeys,
   { id, sealed_secret }: Pick<store.SealedSecret, 'id' | 'sealed_secret'>,
 ): Buffer | undefined {
   try {
-    return keyOf(keys.open(sealed_secret, secretPlace(id)).toString())
+    return signingKeyOf(keys.open(sealed_secret, webhookSecretPlace(id)).toString())
   } catch (error) {
     if (error instanceof UnreadableError) return undefined
     throw error
@@ -51,11 +51,11 @@ interface Owner {
 
 export interface Secrets {
   /**
-   * Makes `secret` the current one; the one before signs along for a day. Returns whether that
-   * changed anything. The caller holds the webhook's row, so that two do not at once.
+   * Makes `secret` the webhook's current secret. The previous secret still signs for a day. Returns false if `secret`
+   * is already current. The caller must lock the webhook's row, so that replacements do not overlap.
    */
   replace(tx: TenantTx, webhook: Owner, secret: string): Promise<boolean>
-  /** Has the current secret sign alone from now on. Returns whether an older one did. */
+  /** Deletes the replaced secrets, so that only the current secret signs. Returns whether any were deleted. */
   withdrawOld(tx: TenantTx, webhook: Owner): Promise<boolean>
 }
 
@@ -65,7 +65,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       const living = await store.livingSecrets(tx, webhook.id, isoAt(clock))
       const keys = await keyRing.forWriting(tx, webhook.tenant_id)
       const opened = living.map((known) => openSecret(keys, known))
-      const given = keyOf(secret)
+      const given = signingKeyOf(secret)
       const same = opened.map((key) => given !== undefined && key?.equals(given))
       const [current] = living
       if (current?.expires_at === null) {
@@ -73,7 +73,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         await store.expireSecret(tx, current.id, isoAt(clock, SIGNS_ALONG))
       }
       const old = living.filter((_, index) => !same[index])
-      // An old one that comes back is the current one again, and need not sign twice.
+      // A replaced secret that is set again becomes the current one. Its old row must not add a second signature.
       const spent = [...living.filter((_, index) => same[index]), ...old.slice(MAX_OLD)]
       if (spent.length > 0)
         await store.deleteSecrets(
@@ -82,10 +82,10 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         )
       const id = randomUUID()
       const { tenant_id } = webhook
-      const sealed_secret = keys.seal(secret, secretPlace(id))
+      const sealed_secret = keys.seal(secret, webhookSecretPlace(id))
       await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret })
       await endLease(tx, webhook.id)
-      // Nothing could be signed, so the queue is paused: what waits in it goes out now.
+      // The queue was paused because no secret could be decrypted. Its waiting deliveries are sent now.
       if (living.length > 0 && opened.every((key) => key === undefined))
         await scheduleNow(tx, webhook.id, isoAt(clock))
       return true

@@ -1,4 +1,7 @@
-/** Replays: a webhook's events of a time are queued again, in batches by a job, one replay at a time. */
+/**
+ * Replays events: queues the events of a period for a webhook again. A job works in batches, one replay per webhook at
+ * a time.
+ */
 
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
@@ -20,28 +23,30 @@ export interface ReplaysDeps {
   db: Scopes
   clock: Clock
   jobs: Jobs
-  /** How far back a replay may reach (`WEBHOOK_RETENTION_DAYS`). */
+  /** The number of days that a replay may reach back (`WEBHOOK_RETENTION_DAYS`). */
   keepDays: number
 }
 
-/** ISO 8601 with milliseconds, both inclusive. */
+/** The period of a replay, with both ends inclusive, in ISO 8601 with milliseconds. */
 export interface ReplaySpan {
   since: string
   until: string
 }
 
 export interface Replays {
-  /** The time that is asked for. Refused when it begins too long ago or in the future, or ends before. */
+  /**
+   * Returns the requested period. Rejects a period that starts too early or in the future, or ends before its start.
+   */
   spanOf(order: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan
-  /** Has the events of that time queued again. @throws Problem 409 while another one is under way */
+  /** Queues the events of a period again. @throws Problem 409 while another replay of the webhook is running */
   replay(caller: Admin, webhookId: number, span: ReplaySpan): Promise<Replay>
   find(caller: Admin, webhookId: number, id: number): Promise<Replay>
   /**
-   * Has nothing more queued, and what still waits taken back.
-   * @throws Problem 409 where nothing is left to cancel
+   * Cancels a replay: stops queueing events, and removes the replay's waiting deliveries.
+   * @throws Problem 409 if the replay has ended and none of its deliveries is waiting
    */
   cancel(caller: Admin, webhookId: number, id: number): Promise<void>
-  /** Goes on with what jobs have given up, and forgets what is over for long. */
+  /** Resumes replays and cancellations whose jobs have given up, and deletes old replays. */
   tidy(): Promise<void>
 }
 
@@ -54,7 +59,9 @@ interface CancelJob extends ReplayJob {
   webhook_id: number
 }
 
-/** It goes on where it stood, so a database that is away for a day only delays it. */
+/**
+ * The job that queues events. Each retry resumes where the job stopped, so an outage of a day only delays the replay.
+ */
 const REPLAY = jobKind<ReplayJob>('webhooks.replay', {
   retries: 30,
   retryDelaySeconds: 5,
@@ -78,20 +85,20 @@ export function replaysService(deps: ReplaysDeps): Replays {
     jobs.send(tx, CANCEL, { id, tenant_id, webhook_id }, { singletonKey: String(id) })
 
   jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { concurrency: 3 })
-  jobs.work(CANCEL, (job, { signal }) => withdraw(deps, job, signal), { concurrency: 3 })
+  jobs.work(CANCEL, (job, { signal }) => cancelReplay(deps, job, signal), { concurrency: 3 })
 
   function spanOf({ since, until }: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan {
     const now = clock.now()
-    // Whole days are kept, so the oldest may be asked for by its date.
+    // Events are stored for whole days, so a replay can start at the beginning of the oldest day.
     const earliest = Math.floor((now - keepDays * DAY) / DAY) * DAY
     const start = since === undefined ? earliest : instantOf(since)
     if (start > now) refuse(['body', 'since'], 'since must not be in the future')
     if (start < earliest)
       refuse(
         ['body', 'since'],
-        `since must not be before ${iso(earliest)}; older events are not kept`,
+        `since must not be before ${iso(earliest)}, because older events are not kept`,
       )
-    // The last millisecond that counts.
+    // The last millisecond of the period. A bare date includes the whole day.
     const end = until === undefined ? now : instantOf(until) + (isBareDate(until) ? DAY - 1 : 0)
     if (since !== undefined && until !== undefined && end < start)
       refuse(['body', 'until'], 'until must not be before since')
@@ -103,12 +110,12 @@ export function replaysService(deps: ReplaysDeps): Replays {
 
     replay: (caller, webhookId, { since, until }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        // Of several at once, each sees the one before.
+        // Serialises concurrent requests, so that each request sees a replay that another one has started.
         const { tenant_id } = orNotFound(await lockWebhook(tx, webhookId), 'webhook')
-        const running = await store.findRunning(tx, webhookId)
+        const running = await store.findRunningReplay(tx, webhookId)
         if (running)
           throw new Problem('replay_running', {
-            detail: `replay ${running.id} of this webhook is under way; wait for its end or cancel it`,
+            detail: `Replay ${running.id} of this webhook is running. Wait until it ends, or cancel it.`,
           })
         const order = { tenant_id, webhook_id: webhookId, since, until }
         const replay = await store.insertReplay(tx, order)
@@ -150,20 +157,20 @@ export function replaysService(deps: ReplaysDeps): Replays {
 
 async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Replay> {
   const replay = await store.findReplay(tx, webhookId, id)
-  if (!replay) throw new Problem('not_found', { detail: 'There is no such replay' })
+  if (!replay) throw new Problem('not_found', { detail: 'No such replay' })
   return replay
 }
 
-/** Exported for its test. Takes back batch after batch of what still waits of a cancelled replay. */
-export async function withdraw(
+/** Removes the waiting deliveries of a cancelled replay in batches. Exported for its test. */
+export async function cancelReplay(
   { db, clock }: Pick<ReplaysDeps, 'db' | 'clock'>,
   { id, tenant_id, webhook_id }: CancelJob,
   signal: AbortSignal,
 ): Promise<void> {
   await inBatches(signal, () =>
     db.inTenant(tenant_id, async (tx) => {
-      const count = await store.withdraw(tx, { id, webhook_id }, isoAt(clock), BATCH)
-      // Whoever sends has read ahead: that is not sent either.
+      const count = await store.withdrawReplay(tx, { id, webhook_id }, isoAt(clock), BATCH)
+      // The sending process may have fetched these deliveries in advance. The notification makes it discard them.
       if (count > 0) tx.invalidate(`webhook:${webhook_id}`)
       return count === BATCH
     }),
@@ -171,8 +178,8 @@ export async function withdraw(
 }
 
 /**
- * Exported for its test. Queues batch after batch, to the end.
- * @throws signal.reason when it aborts before: then the job is not done, and goes on elsewhere
+ * Queues the events of a replay in batches until its end. Exported for its test.
+ * @throws signal.reason if the signal aborts before the end. Another process then resumes the job.
  */
 export async function runReplay(
   { db, clock }: Pick<ReplaysDeps, 'db' | 'clock'>,
@@ -181,28 +188,28 @@ export async function runReplay(
 ): Promise<void> {
   const replay = await db.inTenant(tenant_id, (tx) => store.lockRunning(tx, id))
   if (!replay) return
-  // Of days before the first webhook, and of those whose deliveries were thrown away.
+  // Creates missing partitions. Days before the first webhook and expired days have no partitions.
   await ensureWebhookDays(db, replay.event_at)
   await inBatches(signal, () =>
     db.inTenant(tenant_id, (tx) => queueBatch(tx, replay, isoAt(clock))),
   )
 }
 
-/** One batch, and how far it has come, in one transaction. Returns whether there may be more. */
+/** Queues one batch of events and saves the progress in one transaction. Returns whether more events may follow. */
 async function queueBatch(
   tx: TenantTx,
   { id, webhook_id }: { id: number; webhook_id: number },
   now: string,
 ): Promise<boolean> {
-  // A deletion locks the webhook, its queue and then its replays. A batch that held its replay and
-  // waited for the queue would deadlock with it, and keep everybody's fan-out waiting meanwhile.
+  // A deletion locks the webhook, its queue and then its replays. A batch that locked its replay and
+  // then waited for the queue would deadlock with the deletion, and block the fan-out of all tenants.
   if (!(await keepWebhook(tx, webhook_id))) return false
   const replay = await store.lockRunning(tx, id)
   if (!replay) return false
   const entries = await store.readEntries(tx, replay, BATCH)
   const events = entries.filter(({ action }) => isWanted(replay.events, action))
   if (events.length > 0) {
-    // The queue before the deliveries, as everyone does who needs both.
+    // Locks the queue before the deliveries. All code that locks both uses this order, to avoid deadlocks.
     await scheduleQueue(tx, replay.webhook_id, now)
     await store.queueEvents(tx, replay, events, now)
     notifyDue(tx, [replay.webhook_id])

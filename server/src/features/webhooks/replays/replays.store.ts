@@ -1,17 +1,17 @@
-/** The SQL of replays: how far each has come, what it queues, and what is taken back of it. */
+/** SQL of replays: saves their progress, queues their events, and removes deliveries of cancelled replays. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Replay } from '../webhooks.schema.ts'
 import '../../../platform/journal/journal.table.ts'
 import '../webhooks.table.ts'
 
-/** A replay under way, with what its webhook wants now. */
+/** A running replay with the current subscriptions of its webhook. */
 export interface RunningReplay {
   id: number
   tenant_id: number
   webhook_id: number
   until: string
-  /** The event that was queued last; before the first, the beginning. */
+  /** The time of the last journal entry that was handled. Initially the start of the period. */
   event_at: string
   entry_id: number
   found: number
@@ -48,8 +48,11 @@ export function insertReplay(
     .executeTakeFirstOrThrow()
 }
 
-/** The replay of the webhook that is under way. */
-export function findRunning(tx: TenantTx, webhookId: number): Promise<{ id: number } | undefined> {
+/** Returns the running replay of the webhook, or undefined if no replay is running. */
+export function findRunningReplay(
+  tx: TenantTx,
+  webhookId: number,
+): Promise<{ id: number } | undefined> {
   return tx.db
     .selectFrom('webhook_replays')
     .select('id')
@@ -59,7 +62,7 @@ export function findRunning(tx: TenantTx, webhookId: number): Promise<{ id: numb
     .executeTakeFirst()
 }
 
-/** A replay with what has become of its deliveries. */
+/** Returns a replay with the number of its deliveries in each state, or undefined if it does not exist. */
 export async function findReplay(
   tx: TenantTx,
   webhookId: number,
@@ -80,7 +83,7 @@ export async function findReplay(
     .where('tenant_id', '=', tx.tenantId)
     .where('webhook_id', '=', webhookId)
     .where('replay_id', '=', id)
-    // They lie in the partitions of these days.
+    // Limits the search to the partitions of the replay's period.
     .where('event_at', '>=', since)
     .where('event_at', '<=', until)
     .groupBy('status')
@@ -90,7 +93,7 @@ export async function findReplay(
   return { ...replay, waiting, delivered, failed }
 }
 
-/** The replays of all tenants that have not come to their end. */
+/** Returns the running replays of all tenants. */
 export function listRunning(tx: TenantTx): Promise<{ id: number; tenant_id: number }[]> {
   return tx.db
     .selectFrom('webhook_replays')
@@ -99,7 +102,7 @@ export function listRunning(tx: TenantTx): Promise<{ id: number; tenant_id: numb
     .execute()
 }
 
-/** The cancelled replays of all tenants of which something still waits. */
+/** Returns the cancelled replays of all tenants that still have waiting deliveries. */
 export async function listUnswept(
   tx: TenantTx,
 ): Promise<{ id: number; tenant_id: number; webhook_id: number }[]> {
@@ -114,8 +117,8 @@ export async function listUnswept(
 }
 
 /**
- * A replay under way, held until the transaction ends: of two that go on with it, one waits. Whoever
- * locks the queue after it keeps the webhook first.
+ * Locks a running replay until the transaction ends, so that two jobs cannot continue it simultaneously. Returns
+ * undefined if the replay is not running. A caller that locks the queue afterwards must first call `keepWebhook`.
  */
 export function lockRunning(tx: TenantTx, id: number): Promise<RunningReplay | undefined> {
   return tx.db
@@ -138,7 +141,7 @@ export function lockRunning(tx: TenantTx, id: number): Promise<RunningReplay | u
     .executeTakeFirst()
 }
 
-/** Waits for the batch that is under way, and keeps others from the replay until the transaction ends. */
+/** Locks the replay until the transaction ends. Waits for a batch of the replay that is being queued. */
 export async function lockReplay(tx: TenantTx, id: number): Promise<void> {
   await tx.db
     .selectFrom('webhook_replays')
@@ -150,8 +153,8 @@ export async function lockReplay(tx: TenantTx, id: number): Promise<void> {
 }
 
 /**
- * Once in a transaction: a second update of the row would check its foreign key, and so wait for whoever
- * is deleting the webhook, who waits for this one.
+ * Updates a replay. Call it only once per transaction. A second update would check the row's foreign key, and deadlock
+ * with a transaction that deletes the webhook.
  */
 export async function advanceReplay(
   tx: TenantTx,
@@ -173,8 +176,8 @@ export async function advanceReplay(
 }
 
 /**
- * Throws away what is known of replays that began before `iso`, which nothing is kept of any more. One
- * that is still under way by then has failed.
+ * Deletes replays created before `iso`, because their deliveries are no longer stored. Replays of that age that are
+ * still running are marked as failed instead.
  */
 export async function forgetReplays(tx: TenantTx, iso: string, now: string): Promise<void> {
   await tx.db
@@ -190,7 +193,7 @@ export async function forgetReplays(tx: TenantTx, iso: string, now: string): Pro
     .execute()
 }
 
-/** The next entries of the tenant's journal, up to `limit` of them, whatever change they tell of. */
+/** Returns the next journal entries of the replay's period, up to `limit`, without entries that only record access. */
 export function readEntries(
   tx: TenantTx,
   { event_at, entry_id, until }: RunningReplay,
@@ -203,7 +206,7 @@ export function readEntries(
       .where('tenant_id', '=', tx.tenantId)
       .where(sql<boolean>`not is_access`)
       .where(sql<boolean>`(created_at, id) > (${event_at}::timestamptz, ${entry_id}::bigint)`)
-      // Says the same once more, for the choice of partitions.
+      // Repeats the condition on the time, so that PostgreSQL prunes partitions.
       .where('created_at', '>=', event_at)
       .where('created_at', '<=', until)
       .orderBy('created_at')
@@ -214,9 +217,9 @@ export function readEntries(
 }
 
 /**
- * Queues the events: those that are not there yet, those that are settled and those that wait for later.
- * The last ones do not become the replay's: they are to be delivered without it as well. What a replay
- * before has left waiting does.
+ * Queues events that have no delivery yet. Makes finished deliveries due again, and waiting deliveries due now.
+ * Deliveries that already wait do not become part of the replay, because cancelling it must not remove them. Waiting
+ * deliveries of an earlier replay do become part of it.
  */
 export async function queueEvents(
   tx: TenantTx,
@@ -241,10 +244,10 @@ export async function queueEvents(
 }
 
 /**
- * Takes back up to `limit` deliveries of a replay that still wait: what was never tried is gone, what
- * was is as it was before. Returns how many.
+ * Removes up to `limit` waiting deliveries of a replay. Deletes deliveries without attempts, and restores the earlier
+ * state of the others. Returns how many deliveries were removed or restored.
  */
-export async function withdraw(
+export async function withdrawReplay(
   tx: TenantTx,
   replay: { id: number; webhook_id: number },
   now: string,

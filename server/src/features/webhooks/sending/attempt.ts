@@ -1,4 +1,4 @@
-/** One try of a delivery: signs the message anew, posts it, and says how it went in the words of the API. */
+/** Makes one attempt of a delivery: signs the message, sends it with POST, and returns the result. */
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../lib/clock.ts'
@@ -6,45 +6,49 @@ import { DIAL_FAILURES, type Exchange, type Outbound } from '../../../platform/n
 import { type EventEntry, messageBody, messageId } from '../events/message.ts'
 import { signatureOf } from './signature.ts'
 
-/** Over the whole exchange, from the question for the address to the answer's last byte. */
+/** The deadline of one attempt in milliseconds, from the DNS lookup to the last byte of the response. */
 export const DEADLINE_MS = 15_000
 const MAX_KEPT = 1000
-/** How much of an answer is kept. */
+/** The maximum number of bytes that are stored of a response body. */
 export const KEPT_BYTES = 1024
 
-/** Why a try failed: it could not be made, or the answer was no success. */
+/** The error codes of failed attempts: network errors, and `status` for a response other than 2xx. */
 export const ATTEMPT_ERRORS = [...DIAL_FAILURES, 'status'] as const
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number]
 
-/** A try as it is kept and shown. */
+/** The result of an attempt. */
 export interface Attempt {
   started_at: string
   duration_ms: number
   status_code: number | null
   error: AttemptError | null
   detail: string | null
-  /** The IP address that was dialled; null when none was. */
+  /** The IP address that was contacted, or null if no connection was tried. */
   address: string | null
   response_body: string | null
-  /** The `Retry-After` header as it came. */
+  /** The `Retry-After` header of the response, exactly as received. */
   retry_after: string | null
 }
 
 export interface Target {
   url: string
-  /** The living secrets' keys, the current one first, set up once for many messages. */
+  /** The signing keys of all valid secrets, the current one first. Prepared once for many messages. */
   keys: readonly KeyObject[]
 }
 
-export type Send = (target: Target, entry: EventEntry, signal?: AbortSignal) => Promise<Attempt>
+export type SendMessage = (
+  target: Target,
+  entry: EventEntry,
+  signal?: AbortSignal,
+) => Promise<Attempt>
 
-/** @param version of the service, for the `user-agent` */
-export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): Send {
+/** Creates the function that sends messages. @param deps `version` is the service's version, for the `user-agent` */
+export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): SendMessage {
   const { outbound, clock } = deps
   const agent = `Wardkeep/${deps.version}`
   const made = new LRUCache<number, { id: string; body: Buffer }>({ max: MAX_KEPT })
 
-  /** Kept for a while, as one event mostly goes to several webhooks. */
+  /** Returns the message for a journal entry. Caches messages, because one event usually goes to several webhooks. */
   function messageOf(entry: EventEntry) {
     const id = messageId(entry)
     const known = made.get(entry.id)
@@ -57,7 +61,7 @@ export function sender(deps: { outbound: Outbound; clock: Clock; version: string
   return async ({ url, keys }, entry, signal) => {
     const startedAt = clock.now()
     const { id, body } = messageOf(entry)
-    // Receivers refuse what is signed too long ago, so every try has a time and a signature of its own.
+    // Receivers reject old signatures, so every attempt has its own timestamp and signature.
     const timestamp = Math.floor(startedAt / 1000)
     const exchange = await outbound.post({
       url,
@@ -103,6 +107,6 @@ function attemptOf(started_at: string, exchange: Exchange): Attempt {
 
 function refusal(status: number): string {
   return status >= 300 && status < 400
-    ? `the receiver answered ${status}; redirects are not followed, register the final address`
-    : `the receiver answered ${status}`
+    ? `the receiver responded with ${status}. Redirects are not followed, so register the final URL`
+    : `the receiver responded with ${status}`
 }

@@ -1,4 +1,4 @@
-/** Signs messages as Standard Webhooks does: HMAC-SHA256, `v1,` and base64, one for each secret. */
+/** Signs messages according to Standard Webhooks: `v1,` and the HMAC-SHA256 in base64, once per secret. */
 import { createHmac, type KeyObject, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
@@ -6,16 +6,16 @@ const NEW_KEY_BYTES = 32
 const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
-/** A secret for a webhook whose owner brought none. */
-export function newSecret(): string {
+/** Generates a secret for a webhook that was registered without one. */
+export function newWebhookSecret(): string {
   return PREFIX + randomBytes(NEW_KEY_BYTES).toString('base64')
 }
 
 /**
- * The key in a secret: the bytes behind `whsec_`, or those of any other text as they are.
- * @returns undefined when what follows `whsec_` is not 24…64 bytes in base64
+ * Returns the signing key of a secret: the decoded bytes after `whsec_`, or all bytes of a secret without this prefix.
+ * @returns undefined if `whsec_` is not followed by 24 to 64 bytes in base64
  */
-export function keyOf(secret: string): Buffer | undefined {
+export function signingKeyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(PREFIX)) return Buffer.from(secret)
   const text = secret.slice(PREFIX.length)
   const key = Buffer.from(text, 'base64')
@@ -24,9 +24,9 @@ export function keyOf(secret: string): Buffer | undefined {
 }
 
 /**
- * The value of `webhook-signature`.
+ * Returns the value of the header `webhook-signature`.
  * @param timestamp seconds since the Unix epoch, an integer
- * @param body as it goes over the wire
+ * @param body the body exactly as it is sent
  */
 export function signatureOf(
   keys: readonly (Buffer | KeyObject)[],

@@ -1,10 +1,10 @@
-/** The SQL that makes room for deliveries ahead, and deletes what is over, in small batches. */
+/** SQL that creates partitions ahead of time, deletes outdated rows in batches, and reschedules deliveries. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { isServed } from '../engine/served.ts'
+import { isServed } from '../engine/served-tenants.ts'
 import '../webhooks.table.ts'
 
-/** Makes the partitions of the days from `from` (at the latest today) to so many days ahead, where missing. */
+/** Creates missing partitions from `from` or today until `ahead` days from now. Returns how many were created. */
 export async function ensureDays(
   tx: TenantTx,
   from: string | null,
@@ -17,7 +17,7 @@ export async function ensureDays(
   return rows[0]?.made ?? 0
 }
 
-/** The days before `day` (`2026-11-21`) that have partitions, the oldest first. */
+/** Returns the days before `day` (`2026-11-21`) that have partitions, oldest first. */
 export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   const { rows } = await sql<{ day: string }>`
     select day::text as day from webhook_partition_days() as day
@@ -25,9 +25,9 @@ export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   return rows.map((row) => row.day)
 }
 
-/** Whether an active webhook of a tenant that is served still waits for a delivery of the day. */
+/** Returns whether an active webhook of a served tenant still has pending deliveries of the day. */
 export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
-  // By the webhook: those that are inactive may have millions waiting.
+  // Searches by active webhook, because inactive webhooks may have millions of pending deliveries.
   const { rows } = await sql`
     select from webhooks w join tenants t on t.id = w.tenant_id and ${isServed}
     where w.is_active and exists (
@@ -41,8 +41,9 @@ export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
 }
 
 /**
- * Keeps all others from the deliveries until the transaction ends; gives up where they are busy for
- * long. Dropping a partition takes this lock anyway: here it comes before the look at what is in it.
+ * Locks the deliveries table until the transaction ends. Fails if the lock is not available within two seconds.
+ * Dropping a partition needs this lock anyway. Locking before the check keeps the partition unchanged until it is
+ * dropped.
  */
 export async function lockDeliveries(tx: TenantTx): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(tx.db)
@@ -55,8 +56,8 @@ export async function dropDay(tx: TenantTx, day: string): Promise<void> {
   await sql`select drop_webhook_partition(${day}::date)`.execute(tx.db)
 }
 
-/** Deletes secrets that no longer sign, up to `limit` of them. Returns how many. */
-export async function deleteExpiredSecrets(
+/** Deletes up to `limit` secrets that expired before `now`. Returns how many were deleted. */
+export async function deleteSecretsExpiredBefore(
   tx: TenantTx,
   now: string,
   limit: number,
@@ -70,12 +71,12 @@ export async function deleteExpiredSecrets(
   return Number(result.numDeletedRows)
 }
 
-/** Nodes have clocks of their own: rather one try too many than none. */
+/** The tolerated difference between the clocks of nodes. If in doubt, a delivery is retried. */
 const CLOCKS_DIFFER = '1 minute'
 
 /**
- * Makes deliveries due that wait for a later try, up to `limit` of them. Returns how many. Those are left alone
- * that were tried since it was asked for, at `since`, and those that are due, of which a try may be under way.
+ * Makes up to `limit` waiting deliveries of a webhook due now. Returns how many. Skips deliveries that were tried after
+ * the request at `since`. Also skips deliveries that are already due, because an attempt may be under way.
  */
 export async function retryDeliveriesNow(
   tx: TenantTx,
@@ -99,8 +100,8 @@ export async function retryDeliveriesNow(
 }
 
 /**
- * Deletes attempts and deliveries of a webhook, about `limit` of each: those of the lowest events.
- * Returns whether there may be more.
+ * Deletes about `limit` attempts and about `limit` deliveries of a webhook, starting with the lowest event ids. Returns
+ * whether there may be more.
  */
 export async function deleteDeliveries(
   tx: TenantTx,
@@ -119,7 +120,7 @@ export async function deleteDeliveries(
   return deleted > 0n
 }
 
-/** A webhook of the tenant of which there is anything, be it only deliveries that were left over. */
+/** Returns the id of a webhook of the tenant that still has rows, or undefined if no rows are left. */
 export async function findAnyWebhook(tx: TenantTx, tenantId: number): Promise<number | undefined> {
   const registered = await tx.db
     .selectFrom('webhooks')
@@ -135,8 +136,9 @@ export async function findAnyWebhook(tx: TenantTx, tenantId: number): Promise<nu
 }
 
 /**
- * A webhook of the tenant that the table has rows of. No index has their tenant, and all rows of a webhook
- * are of one: it looks at the first row of each webhook, and leaps along the index to the next.
+ * Returns the id of a webhook of the tenant that has rows in the table, or undefined. No index contains the tenant, but
+ * all rows of a webhook belong to one tenant. The query therefore reads only the first row of each webhook, and skips
+ * along the index to the next webhook.
  */
 async function findLeftOver(
   tx: TenantTx,
@@ -155,11 +157,30 @@ async function findLeftOver(
   return rows[0]?.id
 }
 
-/** Deletes a webhook of a deleted tenant, which to all others is gone already. */
+/** Deletes a webhook of a deleted tenant. At this point, no other operation can see the webhook. */
 export async function deleteOfDeleted(tx: TenantTx, tenantId: number, id: number): Promise<void> {
   await tx.db
     .deleteFrom('webhooks')
     .where('id', '=', id)
     .where('tenant_id', '=', tenantId)
     .execute()
+}
+
+/** Makes unleased queues due now whose deliveries have been due since `late` or earlier. Returns their webhook ids. */
+export async function rescheduleQueues(
+  tx: TenantTx,
+  { now, late }: { now: string; late: string },
+): Promise<number[]> {
+  const { rows } = await sql<{ webhook_id: number }>`
+    update webhook_queues q set due_at = ${now}::timestamptz
+    from webhooks w join tenants t on t.id = w.tenant_id and ${isServed}
+    where w.id = q.webhook_id and w.is_active
+      and (q.due_at is null or q.due_at > ${now}::timestamptz)
+      and (q.leased_until is null or q.leased_until < now())
+      and exists (
+        select from webhook_deliveries d
+        where d.webhook_id = q.webhook_id and d.status = 'pending' and d.due_at <= ${late}::timestamptz
+        offset 0)
+    returning q.webhook_id`.execute(tx.db)
+  return rows.map((row) => row.webhook_id)
 }

@@ -3,7 +3,7 @@ import { type ContentEncoding, chooseEncoding } from './accept-encoding.ts'
 
 const ALL = new Set<ContentEncoding>(['identity', 'gzip', 'br'])
 
-describe('the encoding of a response', () => {
+describe('choosing the encoding of a response', () => {
   it.each([
     ['gzip, deflate, br, zstd', 'br'],
     ['gzip;q=1.0, br;q=0.2', 'br'],
@@ -18,11 +18,11 @@ describe('the encoding of a response', () => {
     ['identity', 'identity'],
     ['', 'identity'],
     [undefined, 'identity'],
-  ])('follows Accept-Encoding: %s', (header, encoding) => {
+  ])('chooses the encoding for Accept-Encoding: %s', (header, encoding) => {
     expect(chooseEncoding(header, ALL)).toBe(encoding)
   })
 
-  it('is one that is available', () => {
+  it('chooses only encodings that are available', () => {
     expect(chooseEncoding('br, gzip', new Set<ContentEncoding>(['identity', 'gzip']))).toBe('gzip')
     expect(chooseEncoding('br, gzip', new Set<ContentEncoding>(['identity']))).toBe('identity')
   })

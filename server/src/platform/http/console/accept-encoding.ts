@@ -4,7 +4,7 @@ export type ContentEncoding = 'br' | 'gzip' | 'identity'
 
 const PREFERRED: readonly ContentEncoding[] = ['br', 'gzip']
 
-/** Returns the smallest encoding that is available and that the client accepts. */
+/** Returns the encoding with the smallest output that is available and that the client accepts. */
 export function chooseEncoding(
   header: string | undefined,
   available: { has(encoding: ContentEncoding): boolean },
@@ -15,7 +15,7 @@ export function chooseEncoding(
   return PREFERRED.find((encoding) => available.has(encoding) && accepts(encoding)) ?? 'identity'
 }
 
-/** The weight of a list element such as `gzip;q=0.5`. It is 1 unless the element names another. */
+/** Returns a list element such as `gzip;q=0.5` as its coding and weight. The weight is 1 unless specified. */
 function weightOf(element: string): [coding: string, weight: number] {
   const [coding = '', ...parameters] = element.split(';').map((part) => part.trim())
   const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)

@@ -1,4 +1,4 @@
-/** `/console`: the built web console, static files that are read once at startup. */
+/** Serves the built web console at `/console`. The static files are read once at startup. */
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../../lib/problems.ts'
@@ -10,24 +10,24 @@ import { type ConsoleFile, type ConsoleFiles, readConsole } from './files.ts'
 const CONTENT_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** Names in `assets/` hold a hash of the content. */
+/** The names of files in `assets/` contain a hash of their content, so browsers may cache them forever. */
 const CACHED_FOR_GOOD = 'public, max-age=31536000, immutable'
 const REVALIDATED = 'no-cache'
 
 const NOT_BUILT = 'The console is not built. Run `npm run build`, then restart the service.\n'
 
-/** The build of this repository. */
+/** The output folder of the console's build in this repository. */
 export const BUILT_CONSOLE = join(import.meta.dirname, '../../../../../console/dist')
 
 interface ConsoleOptions {
-  /** The folder of the build. */
+  /** The folder that contains the built console. */
   folder: string
-  /** The address that people open, which may have a path. */
+  /** The public address of the service. It may include a path. */
   publicUrl: string
   log: Logger
 }
 
-/** Serves the console to everyone. `/` redirects to it. Without a build it answers 503. */
+/** Serves the console to all visitors and redirects `/` to it. Answers 503 if the console is not built. */
 export async function addConsole(
   app: FastifyInstance,
   { folder, publicUrl, log }: ConsoleOptions,
@@ -46,14 +46,14 @@ export async function addConsole(
 }
 
 /**
- * Returns the file at a path below `/console/`. Every page is index.html, whose script shows the page of the path.
- * @throws Problem 404 for a path that is neither that of a file nor of a page
+ * Returns the file for a path below `/console/`. Every page path returns index.html, whose script renders that page.
+ * @throws Problem 404 for a path that is neither a file nor a page
  */
 function findFile(files: ConsoleFiles, path: string): ConsoleFile {
-  // Paths of pages have no dots. Two slashes could turn a relative address into that of another host.
+  // Page paths contain no dots. A double slash could make a relative link point to another host.
   const isPage = !/^\/|\/\/|[.\\]/.test(path) && !/^assets(\/|$)/.test(path)
   const file = files.get(isPage ? 'index.html' : path)
-  if (!file) throw new Problem('not_found', { detail: 'The console has no such file' })
+  if (!file) throw new Problem('not_found', { detail: 'No such file' })
   return file
 }
 
@@ -73,7 +73,7 @@ function sendFile(
   return reply.type(type).send(bodies.get(encoding))
 }
 
-/** Compares weakly, as `If-None-Match` demands (RFC 9110 §13.1.2). */
+/** Compares entity tags with the weak comparison that `If-None-Match` requires (RFC 9110 §13.1.2). */
 function matches(header: string | undefined, etag: string): boolean {
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
   const tags = header?.split(',').map(opaque) ?? []

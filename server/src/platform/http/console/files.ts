@@ -1,10 +1,12 @@
-/** Reads the built console into memory: each file with its compressed variants, as `scripts/build-console.mjs` wrote them. */
+/**
+ * Reads the built console into memory: each file and the compressed variants that `scripts/build-console.mjs` wrote.
+ */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import type { ContentEncoding } from './accept-encoding.ts'
 
-/** Files with another extension are not served. */
+/** Content types by file extension. Files with other extensions are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
@@ -21,7 +23,7 @@ const VARIANTS: Readonly<Record<Exclude<ContentEncoding, 'identity'>, string>> =
 
 export interface ConsoleFile {
   type: string
-  /** Weak, because all encodings share it. */
+  /** A weak entity tag, because all encodings of the file share it. */
   etag: string
   bodies: ReadonlyMap<ContentEncoding, Buffer>
 }
@@ -30,8 +32,8 @@ export interface ConsoleFile {
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
 
 /**
- * Returns the files of a build, or undefined where the folder holds none.
- * @param prefix the path of PUBLIC_URL, which a proxy strips; empty without one
+ * Returns the files of a console build, or undefined if the folder has no index.html.
+ * @param prefix the path of PUBLIC_URL, which a proxy strips; empty if PUBLIC_URL has no path
  */
 export async function readConsole(
   folder: string,
@@ -58,7 +60,7 @@ export async function readConsole(
   return files
 }
 
-/** Reads all files by their path, except hidden ones, such as the manifest of Vite. */
+/** Reads all files of the folder by their path, except hidden ones such as Vite's manifest. */
 async function readFolder(folder: string): Promise<Map<string, Buffer>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
     (error: NodeJS.ErrnoException) => {
@@ -86,7 +88,7 @@ const consoleFile = (type: string, content: Buffer): ConsoleFile => ({
   bodies: new Map([['identity', content]]),
 })
 
-/** Writes the prefix into the addresses of index.html. The files themselves refer to each other relatively. */
+/** Adds the prefix to the URLs in index.html. The other files refer to each other with relative URLs. */
 function withPrefix(html: Buffer, prefix: string): Buffer {
   const escaped = prefix.replaceAll('&', '&amp;')
   const text = html

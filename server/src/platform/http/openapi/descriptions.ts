@@ -1,8 +1,8 @@
-/** What the document says of an operation: its effect, who may call it, and what it records. */
+/** Descriptions of operations in the OpenAPI document: effect, permitted callers and recorded actions. */
 import type { AnyOperation } from '../operation.ts'
 
 /**
- * The description of an operation, in Markdown.
+ * Returns the description of an operation in Markdown.
  * @param events the actions that webhooks can subscribe to
  */
 export function descriptionOf(op: AnyOperation, events: ReadonlySet<string>): string {

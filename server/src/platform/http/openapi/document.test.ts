@@ -1,4 +1,4 @@
-/** The OpenAPI document, as it is made from what operations declare. */
+/** Tests the OpenAPI document, which is built from the declared operations. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import type { JsonBytes } from '../../../lib/json-bytes.ts'
@@ -55,10 +55,10 @@ const alive = operation({
 })
 const self = openapiOperation([change, remove, alive], { version: '1.2.3' })
 
-// The tests read into it as a client would.
+// Typed as any, because the tests read the document as a client would.
 const document: any = openApiDocument([change, remove, alive], { version: '1.2.3' })
 
-/** What `{$ref}` stands for in the document; what is no reference, as it is. */
+/** Resolves a `$ref` in the document. Returns any other value unchanged. */
 const referred = (part: any): any =>
   part.$ref
     ? part.$ref
@@ -67,8 +67,8 @@ const referred = (part: any): any =>
         .reduce((at: any, step: string) => at[step], document)
     : part
 
-describe('the document', () => {
-  test('is OpenAPI 3.1 of the version, with its paths in order and each method under its path', () => {
+describe('the OpenAPI document', () => {
+  test('states OpenAPI 3.1, the version, the sorted paths and the methods of each path', () => {
     expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '1.2.3' } })
     expect(Object.keys(document.paths)).toEqual(['/alive', '/wards/{ward_id}'])
     expect(Object.keys(document.paths['/wards/{ward_id}']).sort()).toEqual(['delete', 'put'])
@@ -78,14 +78,14 @@ describe('the document', () => {
     ])
   })
 
-  test('has every status that an operation can answer, and no other', () => {
+  test('lists exactly the statuses that an operation can answer', () => {
     for (const op of [change, remove, alive]) {
       const { responses } = document.paths[op.path][op.method.toLowerCase()]
       expect(Object.keys(responses).map(Number)).toEqual(statusesOf(op))
     }
   })
 
-  test('tells the codes of each refusal, once for all operations that share them', () => {
+  test('lists the codes of each refusal once for all operations that share them', () => {
     const { put, delete: removed } = document.paths['/wards/{ward_id}']
     expect(put.responses[401]).toEqual(removed.responses[401])
     const { content } = referred(put.responses[409])
@@ -99,7 +99,7 @@ describe('the document', () => {
     ).not.toHaveProperty('email_taken')
   })
 
-  test('names the named schemas once and refers to them', () => {
+  test('contains each named schema once and refers to it elsewhere', () => {
     const { put } = document.paths['/wards/{ward_id}']
     expect(put.responses[200].content['application/json'].schema).toEqual({
       $ref: '#/components/schemas/Ward',
@@ -108,7 +108,7 @@ describe('the document', () => {
     expect(document.components.schemas.Ward.properties.head.type).toEqual(['integer', 'null'])
   })
 
-  test('shows none of the keywords that are our own', () => {
+  test('omits the internal schema keywords', () => {
     const keys: string[] = []
     JSON.stringify(document, (key, value) => {
       keys.push(key)
@@ -117,17 +117,17 @@ describe('the document', () => {
     for (const own of ['trim', 'freeForm', '$id']) expect(keys).not.toContain(own)
   })
 
-  test('has every reference resolved', () => {
+  test('contains no reference that does not resolve', () => {
     for (const [, path = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g))
       expect(path.split('/').reduce((at: any, step) => at?.[step], document)).toBeDefined()
   })
 
-  test('asks for a token where a role is needed, and says that it takes none elsewhere', () => {
+  test('requires a token exactly for operations that require a role', () => {
     expect(document.paths['/wards/{ward_id}'].put.security).toEqual([{ bearer: [] }])
     expect(document.paths['/alive'].get.security).toEqual([])
   })
 
-  test('requires what must be sent, and not what has a default or is optional', () => {
+  test('marks parameters as required, except optional ones and those with a default', () => {
     const { parameters } = document.paths['/wards/{ward_id}'].put
     const required = parameters.map((each: any) => [each.in, each.name, each.required])
     expect(required).toEqual([
@@ -138,13 +138,13 @@ describe('the document', () => {
     ])
   })
 
-  describe('of a body', () => {
+  describe('request and response bodies', () => {
     const defaulted = { hard: Type.Boolean({ default: false }), name: WardName }
     const Search = Type.Object(defaulted, { $id: 'Search' })
     const Bed = Type.Object(defaulted, { $id: 'Bed' })
     const body = Type.Object({
       ...defaulted,
-      // A property, and not what is required.
+      // A property named `required`, to be distinguished from the JSON Schema keyword.
       required: Type.Array(Type.Object(defaulted)),
       only_defaults: Type.Object({ hard: Type.Boolean({ default: false }) }),
       search: Search,
@@ -155,7 +155,7 @@ describe('the document', () => {
     const { properties, required } =
       paths[search.path].put.requestBody.content['application/json'].schema
 
-    test('requires no field that has a default, at any depth', () => {
+    test('does not require request fields that have a default, at any depth', () => {
       expect(required).toEqual(['name', 'required', 'only_defaults', 'search', 'bed'])
       expect(properties.required.items.required).toEqual(['name'])
       expect(properties.required.items.properties.hard).toEqual({ type: 'boolean', default: false })
@@ -163,18 +163,18 @@ describe('the document', () => {
       expect(components.schemas.Search.required).toEqual(['name'])
     })
 
-    test('leaves what is answered as it is: there the field always is', () => {
+    test('marks response fields with defaults as required, because they are always present', () => {
       expect(components.schemas.Bed.required).toEqual(['hard', 'name'])
     })
   })
 
-  test('is found relative to itself, wherever a proxy has put it', () => {
+  test('uses a relative server URL, so that a proxy may add a prefix', () => {
     const [{ url }] = document.servers
     const server = new URL(url, 'https://clinic.example/app/openapi.json')
     expect(server.href).toBe('https://clinic.example/app/')
   })
 
-  test('declares the headers that go with a status', () => {
+  test('declares the headers of each status', () => {
     const { responses } = document.paths['/wards/{ward_id}'].put
     for (const response of Object.values(responses))
       expect(referred(response).headers).toHaveProperty('X-Request-Id')
@@ -184,7 +184,7 @@ describe('the document', () => {
     expect(responses[200].headers).not.toHaveProperty('Retry-After')
   })
 
-  test('has no content where there is no body', () => {
+  test('declares no content for a response without a body', () => {
     const { responses } = document.paths['/wards/{ward_id}'].delete
     expect(responses[204]).not.toHaveProperty('content')
     const { schema } = referred(responses[422]).content['application/json']
@@ -194,7 +194,7 @@ describe('the document', () => {
   })
 })
 
-test('the operation that answers the document is in the document that it answers', async () => {
+test('includes the operation that returns the document', async () => {
   const answered = (await self.handle({} as never)) as JsonBytes<unknown>
   const document = JSON.parse(answered.for(undefined).bytes.toString())
   expect(Object.keys(document.paths)).toContain('/openapi.json')

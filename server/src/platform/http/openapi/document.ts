@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the operations: every input, status, header and body. */
+/** Builds the OpenAPI 3.1 document from the operations: all inputs, statuses, headers and bodies. */
 import Type, { type TSchema } from 'typebox'
 import { JsonBytes } from '../../../lib/json-bytes.ts'
 import { TAGS, type Tag } from '../../../lib/tags.ts'
@@ -16,7 +16,7 @@ import { type Json, publish, whatMustBeSent } from './schemas.ts'
 
 type ShowSchema = (schema: TSchema) => unknown
 
-/** Named schemas by their use; where both use one, it is shown as it is answered. */
+/** Named schemas of requests and of responses. If both use a schema, the document shows its response form. */
 interface Named {
   sent: Json
   answered: Json
@@ -24,18 +24,24 @@ interface Named {
 }
 
 const HEADERS: Json = {
-  RequestId: { description: 'Finds the request in the log', schema: { type: 'string' } },
-  RetryAfter: { description: 'Seconds to wait before trying again', schema: { type: 'integer' } },
-  WwwAuthenticate: { description: 'RFC 6750 challenge', schema: { type: 'string' } },
-  RateLimit: { description: 'Requests left and seconds until more', schema: { type: 'string' } },
-  RateLimitPolicy: { description: 'Requests allowed in a window', schema: { type: 'string' } },
+  RequestId: { description: 'Identifies the request in the log', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait before a retry', schema: { type: 'integer' } },
+  WwwAuthenticate: {
+    description: 'The authentication challenge (RFC 6750)',
+    schema: { type: 'string' },
+  },
+  RateLimit: {
+    description: 'Remaining requests, and seconds until the limit resets',
+    schema: { type: 'string' },
+  },
+  RateLimitPolicy: { description: 'Requests allowed per time window', schema: { type: 'string' } },
 }
 
-/** What the document says beside the operations. */
+/** The content of the document that does not come from operations. */
 interface About {
   /** The version of the service. */
   version: string
-  /** The messages that the service sends to receivers. */
+  /** The messages that the service sends to webhook receivers. */
   outgoing?: Outgoing | undefined
 }
 
@@ -66,7 +72,7 @@ export function openApiDocument(
       description: 'Multi-tenant administration, accounts and webhooks for clinical software.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    // Relative to the document: right behind a proxy that adds a prefix as well.
+    // Relative to the URL of the document, so it also works behind a proxy that adds a prefix.
     servers: [{ url: '.', description: 'This service' }],
     tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths: inOrder(paths),
@@ -122,7 +128,7 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
   }
 }
 
-/** The schema of a body that is taken as bytes: JSON of any content type. */
+/** The schema of a body that the operation reads as raw bytes: JSON of any content type. */
 const ANY_OBJECT = { type: 'object', additionalProperties: true }
 
 const PARTIAL = 206
@@ -156,7 +162,8 @@ const withExample = (schema: unknown, example: unknown): Json => ({
 function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
   const schema = status === NO_CONTENT ? null : op.success[1]
   return {
-    description: schema === null ? 'Done; no body' : status === PARTIAL ? 'A part' : 'Done',
+    description:
+      schema === null ? 'Success without a body' : status === PARTIAL ? 'A part' : 'Done',
     headers: OF_ALL,
     ...(schema === null ? {} : { content: contentOf(op, schema, schemaOf) }),
   }
@@ -187,7 +194,7 @@ function headerParametersOf(headers: AnyOperation['headers'] = {}): Json[] {
   }))
 }
 
-/** `/openapi.json`: the document of `operations` and of itself. */
+/** Returns the operation `/openapi.json`. Its document describes `operations` and the operation itself. */
 export function openapiOperation(operations: readonly AnyOperation[], about: About): AnyOperation {
   const self: AnyOperation = operation({
     method: 'GET',

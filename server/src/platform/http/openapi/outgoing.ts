@@ -1,26 +1,26 @@
-/** Messages that the service sends to receivers: the `webhooks` of the document. */
+/** Describes the messages that the service sends to webhook receivers: the `webhooks` of the OpenAPI document. */
 import type { TSchema } from 'typebox'
 import type { Tag } from '../../../lib/tags.ts'
 import { type Json, publish } from './schemas.ts'
 
-/** An event that receivers can subscribe to, with the body of a message about it. */
+/** An event that receivers can subscribe to, with an example of its message body. */
 export interface OutgoingEvent {
   name: string
   description: string
   example: object
 }
 
-/** Messages of one shape. */
+/** The messages to webhook receivers. All events share the headers and the body schema. */
 export interface Outgoing {
   tag: Tag
-  /** The headers of a message, each with what it holds. */
+  /** The names of the message headers with their descriptions. */
   headers: Readonly<Record<string, string>>
-  /** The schema of the body, with a `$id`. */
+  /** The schema of the message body. It must have an `$id`. */
   body: TSchema
   events: readonly OutgoingEvent[]
 }
 
-/** The `webhooks` object of the document, with an example of every event; adds the body to `schemas`. */
+/** Returns the `webhooks` object of the document with an example of every event. Adds the body schema to `schemas`. */
 export function outgoingOf({ tag, headers, body, events }: Outgoing, schemas: Json): Json {
   const post = {
     operationId: 'receiveEvent',
@@ -51,7 +51,7 @@ export function outgoingOf({ tag, headers, body, events }: Outgoing, schemas: Js
     },
     responses: {
       '2XX': { description: 'Received. After any other status the delivery is retried.' },
-      410: { description: 'The receiver is gone. The webhook is deactivated.' },
+      410: { description: 'The receiver no longer exists. The webhook is deactivated.' },
     },
   }
   return { event: { post } }

@@ -1,4 +1,4 @@
-/** The refusals of the operations, as responses that they share. */
+/** Describes the error responses of the operations as shared responses of the OpenAPI document. */
 import { isDeepStrictEqual } from 'node:util'
 import { PROBLEMS, type ProblemCode } from '../../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../../lib/shapes.ts'
@@ -7,27 +7,27 @@ import type { AnyOperation } from '../operation.ts'
 import { codesOf } from '../refusals.ts'
 import { type Json, publish } from './schemas.ts'
 
-/** The responses of each status and set of codes, by name, and an example of each code. */
+/** Shared responses by name (one per status and set of codes), and one example per code. */
 export interface SharedRefusals {
   responses: Json
   examples: Json
 }
 
 const MEANING: Record<number, string> = {
-  400: 'The request or its link is not acceptable',
+  400: 'The request is malformed, or its link or code is invalid',
   401: 'Not authenticated',
-  403: 'Not allowed',
+  403: 'The caller is not allowed to do this',
   404: 'The record does not exist, or the caller cannot see it',
-  409: 'Conflicts with the state of the records',
-  415: 'The body is encoded',
-  416: 'The file has no such part',
-  417: '`Expect` asks for something other than `100-continue`',
+  409: 'The request conflicts with the current state of a record',
+  415: 'The request body has a Content-Encoding',
+  416: 'The requested range is outside the file',
+  417: '`Expect` has a value other than `100-continue`',
   429: 'Too many requests',
-  500: 'A fault of the service',
-  503: 'The database is away or the service is busy',
+  500: 'Internal error',
+  503: 'The database is not reachable, or the service is busy or restoring a backup',
 }
 
-/** Headers that go with a status, beside those of every response. */
+/** Headers of a status, in addition to the headers of every response. */
 const OF_STATUS: Record<number, Json> = {
   401: { 'WWW-Authenticate': header('WwwAuthenticate') },
   429: { 'Retry-After': header('RetryAfter') },
@@ -41,7 +41,7 @@ export const OF_ALL: Json = {
   'RateLimit-Policy': header('RateLimitPolicy'),
 }
 
-/** The reference to the shared response of `status`; adds it to `shared` where it is new. */
+/** Returns a reference to the shared response of `status`, and adds the response to `shared` if it is new. */
 export function refusalOf(
   op: AnyOperation,
   status: number,
@@ -50,7 +50,7 @@ export function refusalOf(
 ): Json {
   const codes = codesOf(op).filter((code) => PROBLEMS[code][0] === status)
   const limit = status === 413 ? showBytes(bodyLimitOf(op)) : undefined
-  const description = limit ? `The body is larger than ${limit}` : MEANING[status]
+  const description = limit ? `The request body is larger than ${limit}` : MEANING[status]
   const response = {
     description: description ?? 'The input is invalid',
     headers: { ...OF_ALL, ...OF_STATUS[status] },
@@ -63,7 +63,7 @@ export function refusalOf(
   return { $ref: `#/components/responses/${name}` }
 }
 
-/** The name of a response in `known`, with a number where another response has the plain name. */
+/** Returns the name of a response in `known`. Appends a number if a different response already has the plain name. */
 function nameOf(plain: string, response: Json, known: Json): string {
   for (let nth = 1; ; nth++) {
     const name = nth === 1 ? plain : `${plain}-${nth}`

@@ -1,9 +1,9 @@
-/** Examples of answers, made from the examples of their fields. */
+/** Builds examples of responses from the examples of their fields. */
 import type { TSchema } from 'typebox'
 import { fileOf } from '../download.ts'
 import type { AnyOperation } from '../operation.ts'
 
-/** The keywords of a schema that an example is made from. */
+/** The schema keywords from which an example is built. */
 interface Keywords {
   examples?: readonly unknown[]
   const?: unknown
@@ -24,7 +24,7 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
   'idn-email': 'paula@mail.example',
 }
 
-/** Returns an example of the success of an operation; undefined where it has no JSON body. */
+/** Returns an example of an operation's success response, or undefined if the response has no JSON body. */
 export function answerOf({ id, success: [, schema], example }: AnyOperation): unknown {
   if (!schema) return undefined
   const file = fileOf(schema)
@@ -35,10 +35,10 @@ export function answerOf({ id, success: [, schema], example }: AnyOperation): un
 }
 
 /**
- * Returns an example of a schema: its own, else null if it may be null, else one of its type. Leaves out optional
- * fields without examples.
- * @param where names the schema in the error
- * @throws Error for text without an example
+ * Returns an example of a schema: its declared example, its default, null if null is allowed, or a value of its type.
+ * Omits optional fields without examples.
+ * @param where names the schema in the error message
+ * @throws Error for a text field without an example
  */
 export function sampleOf(schema: TSchema, where: string): unknown {
   const keywords = schema as Keywords

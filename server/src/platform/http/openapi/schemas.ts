@@ -1,10 +1,10 @@
-/** Schemas as the document shows them: named ones once, and none of our own keywords. */
+/** Converts schemas into the form of the OpenAPI document: named schemas as references, without internal keywords. */
 import type { TSchema } from 'typebox'
 
-/** A part of the document. */
+/** A JSON object of the document. */
 export type Json = Record<string, unknown>
 
-/** Keywords of our own that mean nothing to readers of the document. */
+/** Internal schema keywords, which mean nothing to readers of the document. */
 const INTERNAL = new Set([
   'trim',
   'unquoted',
@@ -22,18 +22,18 @@ interface Fields {
   required?: string[]
 }
 
-/** The schema asking for less: what has a default is there in the end, but nobody need send it. */
+/** Returns the schema of a request. Fields with a default are not required. */
 export function whatMustBeSent(schema: object): Fields {
   const { properties, required, ...others } = schema as Fields
-  // In a list of properties these are properties that happen to be named so.
+  // In a `properties` object, these keys are names of properties instead of keywords.
   if (!properties || !Array.isArray(required)) return schema
   const asked = required.filter((name) => !('default' in (properties[name] ?? {})))
   return { ...others, ...(asked.length > 0 ? { required: asked } : {}), properties }
 }
 
 /**
- * A schema as the document shows it: named ones as references, our own keywords left out.
- * @param adapt changes each schema in it before it is shown
+ * Returns the schema as the document shows it, and adds named schemas to `components`.
+ * @param adapt changes each nested schema before it is shown
  */
 export function publish(
   schema: unknown,

@@ -1,6 +1,6 @@
 /* global SwaggerUIBundle */
 SwaggerUIBundle({
-  // Relative to the page, which a proxy may have put below a prefix.
+  // Relative to the page, because a proxy may add a prefix to its URL.
   url: 'openapi.json',
   dom_id: '#swagger-ui',
   presets: [SwaggerUIBundle.presets.apis],

@@ -1,11 +1,11 @@
-/** What a hostile input can make the checks look at: what was declared, and of a list no more than it may hold. */
+/** Tests that hostile input causes little work: only declared fields are read, and lists only up to their limit. */
 import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { FreeForm, OneOf } from '../../../lib/shapes.ts'
 import { checkedSchema } from './checked.ts'
 import { compileCheck } from './validator.ts'
 
-/** Counts every look into `target`: at a value, at its keys, at whether it has one. */
+/** Counts every access to `target`: reads of a value, reads of its keys, and checks whether a key exists. */
 function watch<T extends object>(target: T) {
   const seen = { values: 0, other: 0 }
   const other =
@@ -28,24 +28,24 @@ function watch<T extends object>(target: T) {
 
 const words = (length: number) => Array.from({ length }, (_, at) => `w${at}`)
 
-describe('fields that nobody declared', () => {
+describe('undeclared fields of the input', () => {
   const check = compileCheck(Type.Object({ a: Type.String(), b: Type.Integer() }), 'body')
 
-  test('are not looked at, however many they are', () => {
+  test('reads no undeclared field, however many there are', () => {
     const many = Object.fromEntries(words(95_000).map((name) => [name, 0]))
     const { value, seen } = watch({ ...many, a: 'x', b: 1 })
     expect(check(value)).toEqual({ value: { a: 'x', b: 1 }, issues: [] })
     expect(seen).toEqual({ values: 2, other: 2 })
   })
 
-  test('are not looked into, however much they hold', () => {
+  test('reads no undeclared field, however large it is', () => {
     const list = watch(Array.from({ length: 350_000 }, () => ({})))
     expect(check({ a: 'x', b: 1, x: list.value }).issues).toEqual([])
     expect(list.seen).toEqual({ values: 0, other: 0 })
   })
 })
 
-describe('a list', () => {
+describe('lists in the input', () => {
   const check = compileCheck(
     Type.Object({ events: Type.Array(OneOf(words(20)), { minItems: 1, maxItems: 100 }) }),
     'body',
@@ -53,13 +53,13 @@ describe('a list', () => {
   const typesOf = (events: unknown) =>
     check({ events }).issues.map(({ loc, type }) => `${loc.join('.')}: ${type}`)
 
-  test('that is too long costs one issue, and no look at its items', () => {
+  test('reports one issue for a list that is too long, without reading its items', () => {
     const { value, seen } = watch(Array.from({ length: 500_000 }, () => 0))
     expect(typesOf(value)).toEqual(['body.events: too_long'])
     expect(seen.values + seen.other).toBeLessThan(10)
   })
 
-  test('that is not too long has the issues of its items', () => {
+  test('reports the issues of list items if the list is not too long', () => {
     expect(typesOf(['w1', 7, 'none'])).toEqual([
       'body.events.1: string_type',
       'body.events.1: enum',
@@ -69,7 +69,7 @@ describe('a list', () => {
     expect(typesOf('w1')).toEqual(['body.events: list_type'])
   })
 
-  test('of known words costs one issue, whatever it holds', () => {
+  test('reports one issue for a list of known words, regardless of its content', () => {
     const roles = compileCheck(
       Type.Object({ it: Type.Unsafe({ type: 'array', eachOf: words(6) }) }),
       'body',
@@ -80,13 +80,13 @@ describe('a list', () => {
   })
 })
 
-describe('a schema without a bound stops the boot', () => {
+describe('schemas without limits', () => {
   test.each<[string, TSchema]>([
     ['a list of any length', Type.Array(Type.String())],
     ['an object of any fields', Type.Unsafe({ type: 'object', additionalProperties: true })],
     ['a record of text', Type.Record(Type.String(), Type.String())],
     ['a choice of schemas', Type.Union([Type.String(), Type.Integer()])],
-  ])('%s', (_, schema) => {
+  ])('rejects at startup %s', (_, schema) => {
     expect(() => checkedSchema(Type.Object({ it: schema }) as never)).toThrow()
     expect(() => checkedSchema(Type.Object({ it: FreeForm }) as never)).not.toThrow()
   })

@@ -1,21 +1,21 @@
-/** A schema as it is checked: bounded in what a hostile input can make it look at. */
+/** Adds limits to input schemas, so that hostile input cannot cause unbounded work. */
 
-import { sentenceOf } from '../../../lib/patterns.ts'
+import { patternSentence } from '../../../lib/patterns.ts'
 
 type Json = Record<string, unknown>
 
-/** What could hold text or lists that the additions below would miss. */
+/** Schema keywords that are refused, because text or lists inside them would escape the added limits. */
 const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefixItems']
 
 /**
- * Adds to the schema of an input, all the way down, that text can be stored and that a list which is too
- * long costs one issue, its items not being looked at.
- * @throws Error at boot for a schema whose cost would have no bound, and for a pattern without a sentence
+ * Adds limits to all levels of an input schema: text must be storable, and a list that is too long yields one issue
+ * without reading its items.
+ * @throws Error at startup for a schema with unbounded cost or a pattern without an error message
  */
 export function checkedSchema(schema: Json): Json {
   const unknown = UNKNOWN.find((keyword) => keyword in schema)
   if (unknown) throw new Error(`${unknown} in the schema of an input is not checked for text`)
-  if (typeof schema.pattern === 'string') sentenceOf(schema.pattern)
+  if (typeof schema.pattern === 'string') patternSentence(schema.pattern)
   const isOpen = schema.type === 'object' && !schema.properties
   if (isOpen && !schema.freeForm) throw new Error('an open object in an input needs freeForm')
   const { items, ...rest } = schema
@@ -27,7 +27,7 @@ export function checkedSchema(schema: Json): Json {
   }
 }
 
-/** Words of a list can be stored anyway. */
+/** Returns true for free text. Enumerated words need no check, because they are always storable. */
 const isText = ({ type, enum: words }: Json) => !words && [type].flat().includes('string')
 
 function checkedProperties({ properties, freeForm }: Json): Json {
@@ -38,7 +38,7 @@ function checkedProperties({ properties, freeForm }: Json): Json {
         checkedSchema(inner),
       ]),
     ),
-    // Unknown fields are ignored: they are taken out, so that nothing behind this ever meets one.
+    // Removes unknown fields, so that no later code receives them.
     ...(freeForm ? {} : { additionalProperties: false }),
   }
 }

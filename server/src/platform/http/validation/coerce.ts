@@ -1,4 +1,4 @@
-/** Turns the text of path and query into the types their schema names; bodies are never coerced. */
+/** Converts text in paths and queries to the types of the schema. JSON bodies are never converted. */
 
 interface PropertySchema {
   type?: string
@@ -11,8 +11,9 @@ const TRUE = new Set(['true', '1', 'yes', 'on', 't', 'y'])
 const FALSE = new Set(['false', '0', 'no', 'off', 'f', 'n'])
 
 /**
- * Coerces the values that fit and leaves the others as text, for the validator to refuse.
- * A repeated parameter is a list where the schema has one; otherwise its last value counts. Changes `input` in place.
+ * Converts each value whose text matches the type in the schema. Leaves other values as text, which the validator then
+ * rejects. A repeated parameter becomes a list if the schema expects one; otherwise its last value is used. Changes
+ * `input` in place.
  */
 export function coerceText(
   input: Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** The validator's errors, said in the vocabulary of the contract. */
+/** Tests the translation of validator errors to the issues that the API contract defines. */
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
 import { toIssues } from './issues.ts'
@@ -11,18 +11,18 @@ const error = (keyword: string, params: object, instancePath = ''): ErrorObject 
   message: 'must be otherwise',
 })
 
-test('a missing field is named at the end of its place', () => {
+test('appends the name of a missing field to the path', () => {
   expect(toIssues([error('required', { missingProperty: 'b' }, '/a/0')], 'body')).toEqual([
     { loc: ['body', 'a', '0', 'b'], type: 'missing', msg: 'Field required' },
   ])
 })
 
-test('names with slashes and tildes come out as they were sent', () => {
+test('unescapes slashes and tildes in field names', () => {
   const [issue] = toIssues([error('type', { type: 'string' }, '/a~1b/c~0d/~01')], 'query')
   expect(issue?.loc).toEqual(['query', 'a/b', 'c~d', '~1'])
 })
 
-test('a type of text is a matter of parsing outside of the body', () => {
+test('reports a wrong type outside the body as a parsing error', () => {
   const type = (part: 'body' | 'query' | 'path' | 'header', wanted: string | string[]) =>
     toIssues([error('type', { type: wanted }, '/x')], part)[0]?.type
   expect(type('body', 'integer')).toBe('int_type')
@@ -34,7 +34,7 @@ test('a type of text is a matter of parsing outside of the body', () => {
   expect(type('body', ['null', 'boolean'])).toBe('bool_type')
 })
 
-test('a list that is too short or too long is told how many items it should have', () => {
+test('reports the permitted number of items for a list of the wrong length', () => {
   const issues = [error('minItems', { limit: 1 }, '/x'), error('maxItems', { limit: 100 }, '/x')]
   expect(toIssues(issues, 'body')).toEqual([
     {
@@ -50,7 +50,7 @@ test('a list that is too short or too long is told how many items it should have
   ])
 })
 
-test('what the vocabulary has no word for is a value error', () => {
+test('reports errors of unknown keywords as value errors', () => {
   for (const [keyword, params] of [
     ['uniqueItems', {}],
     ['freeForm', {}],
@@ -62,7 +62,7 @@ test('what the vocabulary has no word for is a value error', () => {
     ])
 })
 
-test('every error is an issue of its own, and no error is none', () => {
+test('returns one issue per validator error', () => {
   const errors = ['a', 'b', 'a'].map((name) => error('required', { missingProperty: name }))
   expect(toIssues(errors, 'body')).toHaveLength(3)
   expect(toIssues([], 'body')).toEqual([])

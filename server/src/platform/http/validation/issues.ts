@@ -1,10 +1,10 @@
-/** Says the validator's errors in the vocabulary of Pydantic v2 (decisions §1). */
+/** Translates validator errors to the issue types and messages of Pydantic v2 (decisions §1). */
 import type { ErrorObject } from 'ajv'
-import { sentenceOf } from '../../../lib/patterns.ts'
+import { patternSentence } from '../../../lib/patterns.ts'
 import type { ValidationIssue } from '../../../lib/problems.ts'
 
-/** Where an input part stands in `loc`. */
-export type Part = 'body' | 'query' | 'path' | 'header'
+/** The part of the request that contains an issue: the first element of its `loc`. */
+export type RequestPart = 'body' | 'query' | 'path' | 'header'
 
 type Said = Pick<ValidationIssue, 'type' | 'msg'>
 
@@ -45,7 +45,7 @@ const FORMAT_ISSUES: Record<string, Said> = {
   uri: { type: 'url_parsing', msg: 'Input should be a valid URL' },
 }
 
-function sayType(wanted: string | string[], part: Part): Said {
+function sayType(wanted: string | string[], part: RequestPart): Said {
   const first =
     (Array.isArray(wanted) ? wanted.find((type) => type !== 'null') : wanted) ?? 'object'
   const fromText = part === 'body' ? undefined : PARSING_ISSUES[first]
@@ -61,7 +61,7 @@ function sayEnum(values: unknown[]): Said {
   }
 }
 
-function say(error: ErrorObject, part: Part): Said {
+function say(error: ErrorObject, part: RequestPart): Said {
   const { keyword, params } = error
   switch (keyword) {
     case 'required':
@@ -91,7 +91,7 @@ function say(error: ErrorObject, part: Part): Said {
     case 'pattern':
       return {
         type: 'string_pattern_mismatch',
-        msg: sentenceOf(String(params.pattern)),
+        msg: patternSentence(String(params.pattern)),
       }
     case 'minimum':
       return {
@@ -108,7 +108,7 @@ function say(error: ErrorObject, part: Part): Said {
     case 'storable':
       return {
         type: 'value_error',
-        msg: 'Value error, text must not hold NUL characters or lone surrogates',
+        msg: 'Value error, text must not contain NUL characters or lone surrogates',
       }
     case 'format':
       return FORMAT_ISSUES[params.format] ?? { type: 'value_error', msg: 'Input is not valid' }
@@ -118,10 +118,10 @@ function say(error: ErrorObject, part: Part): Said {
 }
 
 /**
- * The issues of one part of a request, one for each error of the validator. Of text that cannot be
- * stored nothing more is said.
+ * Returns the issues of one part of a request, one per validator error. If a text cannot be stored, its other issues
+ * are omitted.
  */
-export function toIssues(errors: readonly ErrorObject[], part: Part): ValidationIssue[] {
+export function toIssues(errors: readonly ErrorObject[], part: RequestPart): ValidationIssue[] {
   const unstorable = new Set(
     errors.filter(isUnstorable).map((error) => locOf(error, part).join('/')),
   )
@@ -134,7 +134,7 @@ export function toIssues(errors: readonly ErrorObject[], part: Part): Validation
 
 const isUnstorable = ({ keyword }: ErrorObject) => keyword === 'storable'
 
-function locOf({ instancePath, keyword, params }: ErrorObject, part: Part): string[] {
+function locOf({ instancePath, keyword, params }: ErrorObject, part: RequestPart): string[] {
   const path = instancePath
     .split('/')
     .slice(1)

@@ -1,4 +1,4 @@
-/** The validator's own words: what JSON Schema has none for, and what text may come in. */
+/** Validator keywords that JSON Schema lacks, and the formats of text. */
 import { Ajv } from 'ajv'
 import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
@@ -7,30 +7,33 @@ import { withoutDirections, withoutQuotes } from '../../../lib/pasted.ts'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
 /**
- * A free-form object may be this deep and this long, as JSON with its numbers in plain digits: that is what
- * each read carries. Beyond it PostgreSQL writes only blanks, one behind each comma and colon.
+ * Maximum depth and size of a free-form object. The size is that of its JSON with numbers written in plain digits,
+ * because each read returns the object in that form. PostgreSQL adds only a space after each comma and colon.
  */
 const FREE_FORM_DEPTH = 32
 const FREE_FORM_BYTES = 64 * 1024
-const NOT_FINITE = 'a free-form object has no numbers beyond 64-bit floating point'
-const TOO_LARGE = `a free-form object of at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels is taken`
+const NOT_FINITE = 'numbers must fit into 64-bit floating point'
+const TOO_LARGE = `the object must have at most ${FREE_FORM_BYTES / 1024} KiB and ${FREE_FORM_DEPTH} levels`
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i
 
 const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
 
-/** A date, or a date and time, that exists on the calendar (`from_date`, `to_date`). */
+/** Returns true if the text is a date, or a date and time, that exists in the calendar. */
 export function isDateOrTime(text: string): boolean {
   if (!DATE.test(text) && !DATE_TIME.test(text)) return false
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  // Date rolls 30 February over into March; the text then differs.
+  // Date turns 30 February into a day in March, so the text would differ.
   if (!(day.getTime() >= EARLIEST) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
     return false
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
 }
 
-/** Makes a validator that finds every issue, fills in defaults and trims; a tab, as spreadsheets paste it, is a blank. */
+/**
+ * Creates a validator that reports every issue, fills in defaults and trims text. Tabs, which spreadsheets insert,
+ * count as spaces.
+ */
 export function makeAjv(): Ajv {
   const ajv = new Ajv({
     allErrors: true,
@@ -39,10 +42,10 @@ export function makeAjv(): Ajv {
     strict: false,
     allowUnionTypes: true,
   })
-  // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
+  // ajv-formats is a CommonJS module, and its types hide that the import is the function itself.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   ajv.addFormat('date-or-time', isDateOrTime)
-  // As browsers and our own client read URLs: RFC 3986, which ajv-formats has, knows no "bücher.example".
+  // Parses URLs as browsers do. ajv-formats follows RFC 3986, which rejects "bücher.example".
   ajv.addFormat('idn-email', isInternationalEmail)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
   addChange(ajv, 'trim', (text) => text.replaceAll(/\t+/g, ' ').trim().normalize('NFC'))
@@ -57,8 +60,8 @@ export function makeAjv(): Ajv {
   ajv.addKeyword({
     keyword: 'eachOf',
     type: 'array',
-    error: { message: 'a list of the known words is taken, each once' },
-    // One issue for the whole list: one for each item would let a long list make a longer answer.
+    error: { message: 'the list must contain known values only, each at most once' },
+    // Reports one issue for the whole list. One per item would make the response longer than the request.
     validate: (words: string[], value: unknown[]) =>
       value.length <= words.length &&
       new Set(value).size === value.length &&
@@ -67,14 +70,14 @@ export function makeAjv(): Ajv {
   ajv.addKeyword({
     keyword: 'noneOf',
     type: 'string',
-    error: { message: 'this word is reserved; choose another' },
+    error: { message: 'this name is reserved. Choose another one' },
     validate: (words: readonly string[], text: string) => !words.includes(text),
   })
   ajv.addKeyword({ keyword: 'freeForm', type: 'object', validate: judgeFreeForm })
   return ajv
 }
 
-/** Adds a keyword that changes a string in place, before its length is looked at. */
+/** Adds a keyword that changes a string in place. The change runs before the length is checked. */
 function addChange(ajv: Ajv, keyword: string, change: (text: string) => string): void {
   ajv.addKeyword({
     keyword,

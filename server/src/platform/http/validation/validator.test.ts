@@ -1,14 +1,14 @@
-/** The issues of an input: all of them at once, in the words of Pydantic v2. */
+/** Tests input validation: all issues together, in the issue format of Pydantic v2. */
 import Type, { type TSchema } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { patterned } from '../../../lib/patterns.ts'
 import { EmailAddress, FreeForm, Id, Name, Nullable, OneOf } from '../../../lib/shapes.ts'
-import type { Part } from './issues.ts'
+import type { RequestPart } from './issues.ts'
 import { isDateOrTime } from './keywords.ts'
 import { compileCheck } from './validator.ts'
 
-/** The one issue of a field of that schema, as `[type, msg]`. */
-function issueOf(schema: TSchema, value: unknown, part: Part = 'body') {
+/** Validates a field with this schema. Returns its single issue as `[type, msg]`. */
+function issueOf(schema: TSchema, value: unknown, part: RequestPart = 'body') {
   const { issues } = compileCheck(Type.Object({ it: schema }), part)({ it: value })
   expect(issues).toHaveLength(1)
   expect(issues[0]?.loc).toEqual([part, 'it'])
@@ -21,7 +21,7 @@ const tooDeep = (levels: number) => {
   return value
 }
 
-describe('the words for', () => {
+describe('issues of invalid values', () => {
   test.each<[string, TSchema, unknown, string, string | RegExp]>([
     ['text', Type.String(), 1, 'string_type', 'Input should be a valid string'],
     ['an integer', Type.Integer(), '1', 'int_type', 'Input should be a valid integer'],
@@ -84,7 +84,7 @@ describe('the words for', () => {
     ['a lone surrogate', Type.String(), '\ud800', 'value_error', /^Value error, /],
     ['too large a settings object', FreeForm, { a: 'x'.repeat(65_536) }, 'value_error', /64 KiB/],
     ['too deep a settings object', FreeForm, tooDeep(33), 'value_error', /32 levels/],
-  ])('%s', (_, schema, value, type, msg) => {
+  ])('reports the expected issue: %s', (_, schema, value, type, msg) => {
     const [saidType, saidMsg] = issueOf(schema, value)
     expect(saidType).toBe(type)
     if (typeof msg === 'string') expect(saidMsg).toBe(msg)
@@ -98,13 +98,13 @@ describe('the words for', () => {
     [Type.Boolean(), 'x', 'bool_parsing'],
     [Id, '0', 'greater_than_equal'],
     [Id, '9007199254740992', 'less_than_equal'],
-  ])('%# text of a query that is not of its type', (schema, text, type) => {
+  ])('%# reports query text of the wrong type', (schema, text, type) => {
     expect(issueOf(schema, text, 'query')[0]).toBe(type)
     expect(issueOf(schema, text, 'path')[0]).toBe(type)
   })
 })
 
-describe('a check', () => {
+describe('input validation', () => {
   const check = compileCheck(
     Type.Object({
       name: Name,
@@ -116,7 +116,7 @@ describe('a check', () => {
     'body',
   )
 
-  test('finds every issue at once, each at its place, positions as text', () => {
+  test('reports all issues together, each with its path and with list positions as text', () => {
     const { issues } = check({ role: 'king', ids: [1, 'x', 0], deep: { 'a/b~c': 'no' } })
     expect(issues.map(({ loc, type }) => [loc.join('.'), type]).sort()).toEqual([
       ['body.deep.a/b~c', 'bool_type'],
@@ -128,7 +128,7 @@ describe('a check', () => {
     for (const { loc } of issues) for (const step of loc) expect(step).toBeTypeOf('string')
   })
 
-  test('fills in defaults, trims, and leaves out what nobody declared', () => {
+  test('fills in defaults, trims text and omits undeclared fields', () => {
     const value: Record<string, unknown> = {
       name: '  Ada  ',
       role: 'nurse',
@@ -143,7 +143,7 @@ describe('a check', () => {
   })
 
   test.each([[[]], ['text'], [1], [null], [true]])(
-    'of a body that is %j asks for an object',
+    'requires an object as the body, not %j',
     (value) => {
       expect(check(value).issues).toEqual([
         { loc: ['body'], type: 'dict_type', msg: 'Input should be a valid dictionary' },
@@ -151,13 +151,13 @@ describe('a check', () => {
     },
   )
 
-  test('counts characters, not the halves of one', () => {
+  test('counts length in characters, not in UTF-16 code units', () => {
     const most = compileCheck(Type.Object({ it: Type.String({ maxLength: 2 }) }), 'body')
     expect(most({ it: '👩🏥' }).issues).toEqual([])
     expect(most({ it: '👩🏥x' }).issues).toHaveLength(1)
   })
 
-  test('of a free-form object takes what is within its bounds', () => {
+  test('accepts a free-form object up to its limits', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
     expect(free({ it: {} }).issues).toEqual([])
     expect(free({ it: tooDeep(32) }).issues).toEqual([])
@@ -169,9 +169,9 @@ describe('a check', () => {
     ['5e-324', 5e-324, 326],
     ['-1.5e-7', -1.5e-7, 11],
     ['1', 1, 1],
-  ])('of a free-form object counts numbers by their plain digits: %s', (_, number, digits) => {
+  ])('measures numbers in free-form objects by their plain digits: %s', (_, number, digits) => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    // Each with its comma, which the last has not, within `{"a":[` and `]}`.
+    // All numbers but the last have a comma, and `{"a":[` and `]}` enclose them.
     const most = Math.floor((65_536 - 7) / (digits + 1))
     const of = (count: number) => free({ it: { a: Array(count).fill(number) } }).issues
     expect(of(most)).toEqual([])
@@ -179,7 +179,7 @@ describe('a check', () => {
     expect(of(most + 1)[0]?.msg).toMatch(/64 KiB/)
   })
 
-  test('of a free-form object names every text that cannot be stored, by its place', () => {
+  test('reports the path of every text in a free-form object that cannot be stored', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
     const { issues } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })
     expect(issues).toEqual(
@@ -189,25 +189,25 @@ describe('a check', () => {
       ].map((loc) => ({
         loc,
         type: 'value_error',
-        msg: 'Value error, text must not hold NUL characters or lone surrogates',
+        msg: 'Value error, text must not contain NUL characters or lone surrogates',
       })),
     )
   })
 
-  test('of text that cannot be stored says nothing more', () => {
+  test('reports only one issue for a text that cannot be stored', () => {
     const name = compileCheck(Type.Object({ it: Name }), 'body')
     expect(name({ it: '\0'.repeat(201) }).issues).toMatchObject([{ type: 'value_error' }])
   })
 })
 
-describe('a date or a time', () => {
+describe('dates and times', () => {
   test.each([
     '2026-11-21',
     '2024-02-29',
     '2026-11-21T08:30:00Z',
     '2026-11-21 08:30',
     '2026-11-21T08:30:00.123456+02:00',
-  ])('%s is one', (text) => {
+  ])('accepts %s as a date or time', (text) => {
     expect(isDateOrTime(text)).toBe(true)
   })
 
@@ -224,12 +224,12 @@ describe('a date or a time', () => {
     '0000-01-01',
     'yesterday',
     '1700000000',
-  ])('"%s" is none', (text) => {
+  ])('rejects "%s" as a date or time', (text) => {
     expect(isDateOrTime(text)).toBe(false)
   })
 })
 
-test('a tab in a name is a blank', () => {
+test('treats a tab in a name as a space', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: '\tAnna\tLopez\t\tRuiz ' })).toEqual({
     value: { name: 'Anna Lopez Ruiz' },
@@ -237,7 +237,7 @@ test('a tab in a name is a blank', () => {
   })
 })
 
-test('what is invisible in a name is refused by a sentence', () => {
+test('explains why invisible characters in a name are rejected', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: 'Anna\u202eLopez' }).issues).toMatchObject([
     {
@@ -247,7 +247,7 @@ test('what is invisible in a name is refused by a sentence', () => {
   ])
 })
 
-test('a pattern without a sentence stops the boot', () => {
+test('rejects a pattern without an error message at startup', () => {
   expect(() =>
     compileCheck(Type.Object({ name: Type.String({ pattern: '^b$' }) }), 'body'),
   ).toThrow('has no sentence')

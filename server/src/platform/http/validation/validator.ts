@@ -1,36 +1,36 @@
-/** Checks the parts of a request against their schemas and finds every issue at once. */
+/** Checks the parts of a request against their schemas and reports all issues together. */
 import type { ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import type { ValidationIssue } from '../../../lib/problems.ts'
-import { onceEach } from '../once-each.ts'
+import { onceEach } from '../compile-once.ts'
 import { checkedSchema } from './checked.ts'
 import { coerceText } from './coerce.ts'
-import { type Part, toIssues } from './issues.ts'
+import { type RequestPart, toIssues } from './issues.ts'
 import { makeAjv } from './keywords.ts'
 
 const ajv = makeAjv()
 
 const validatorOf = onceEach<ValidateFunction>((checked) => ajv.compile(checked))
 
-/** A part as it is kept, with its defaults, and its issues, none when it is right. */
+/** The value of a validated part with its defaults, and its issues. A valid part has no issues. */
 export interface Checked {
   value: unknown
   issues: ValidationIssue[]
 }
 
-export type Check = (given: unknown) => Checked
+export type InputCheck = (given: unknown) => Checked
 
 export interface CheckOptions {
-  /** True where null in an optional field means that it was left out, as in the body of a POST (decisions §1). */
+  /** True to treat null in an optional field as omitted, as in the body of a POST (decisions §1). */
   isNullAbsent?: boolean
 }
 
-/** Compiles the check of `part` of an operation's request. */
+/** Compiles the check for one part of an operation's requests. */
 export function compileCheck(
   schema: TSchema,
-  part: Part,
+  part: RequestPart,
   { isNullAbsent = false }: CheckOptions = {},
-): Check {
+): InputCheck {
   const validatorOfPart = validatorOf(checkedSchema(schema as never))
   const { properties = {} } = schema as { properties?: Record<string, object> }
   const names = Object.keys(properties)
@@ -43,7 +43,7 @@ export function compileCheck(
   }
 }
 
-/** The declared fields of an object: the others are never looked at, however many they are. */
+/** Returns only the declared fields of an object. Never reads the others, however many there are. */
 function pick(given: unknown, names: readonly string[]): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
   const picked: Record<string, unknown> = {}
@@ -58,7 +58,7 @@ interface Fields {
   items?: object
 }
 
-/** Returns the value without the nulls of optional fields, those of nested objects and lists included. */
+/** Returns the value without nulls in optional fields, including those in nested objects and lists. */
 function withoutNulls(given: unknown, schema: Fields): unknown {
   const { properties, required = [], items } = schema
   if (typeof given !== 'object' || given === null) return given

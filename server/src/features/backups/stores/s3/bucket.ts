@@ -1,40 +1,40 @@
-/** Requests to one bucket: signed, within a deadline, and tried again where what failed may pass. */
+/** Sends signed requests to one bucket. Each attempt has a deadline, and transient failures are retried. */
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
+import type { S3Credentials, S3Location } from '../../../../config/s3-url.ts'
 import { SECOND } from '../../../../lib/clock.ts'
-import type { S3Credentials, S3Location } from '../../../../lib/s3-url.ts'
 import type { Time } from '../../../../lib/time.ts'
 import { openUpstream, type Transfer } from '../../../../platform/net/index.ts'
 import { StoreError } from '../store.ts'
 import { textOf } from './xml.ts'
 
 const DEADLINE_MS = 10 * SECOND
-/** A page of a list has a thousand names. */
+/** The maximum size of a response. Enough for a page of a listing, which has a thousand names. */
 const MAX_ANSWER = 4 * 1024 ** 2
 const TRIES = 5
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 8 * SECOND
-/** What a server says that may be able to do it later. */
+/** The HTTP statuses of transient failures. */
 const PASSING = [408, 429, 500, 502, 503, 504]
 
 type Answered = Extract<Transfer, { kind: 'answered' }>
 
-/** Bytes that are sent, with what proves on arrival that they are these. */
+/** The bytes to send, with the checksums that the server verifies. */
 export interface Content {
   bytes: Buffer
-  /** SHA-256 in hex, and MD5 in base64 (RFC 1864). */
+  /** The SHA-256 in hexadecimal, and the MD5 in base64 (RFC 1864). */
   sha256: string
   md5: string
 }
 
 export interface BucketRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
-  /** Of the object, with what all names begin with; empty for the bucket itself. */
+  /** The key of the object, including the prefix. Empty for a request to the bucket itself. */
   key?: string
   query?: Record<string, string>
   headers?: Record<string, string>
   content?: Content
-  /** Of one try. */
+  /** The time limit of one attempt, in milliseconds. */
   deadlineMs?: number
   tries?: number
   maxBytes?: number
@@ -42,16 +42,19 @@ export interface BucketRequest {
 }
 
 export interface Bucket {
-  /** @throws BucketError where it is refused, or keeps failing; the signal's reason */
+  /**
+   * Sends a request.
+   * @throws BucketError if the bucket rejects the request or all attempts fail; the signal's reason if aborted
+   */
   ask(request: BucketRequest): Promise<Answered>
   close(): Promise<void>
 }
 
-/** The bucket refused, or did not answer. */
+/** Thrown when the bucket rejected a request or did not respond. */
 export class BucketError extends StoreError {
-  /** Of HTTP; 0 without an answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number
-  /** S3's word for it, such as NoSuchKey; empty where it said none. */
+  /** The error code of S3, such as NoSuchKey; empty if the response has none. */
   readonly code: string
 
   constructor(message: string, status: number, code: string) {
@@ -65,7 +68,7 @@ export interface BucketOptions {
   location: S3Location
   credentials: S3Credentials
   clock: Time
-  /** The pause before the second try; each further one is twice as long. */
+  /** The pause before the second attempt, in milliseconds. The pause doubles after each further attempt. */
   firstPauseMs?: number
 }
 
@@ -73,7 +76,7 @@ export function openBucket(options: BucketOptions): Bucket {
   const { location, credentials, clock, firstPauseMs = FIRST_PAUSE_MS } = options
   const { origin, bucketPath, region, place } = location
   const upstream = openUpstream({ url: origin })
-  /** The keys of a day. */
+  /** Caches signing keys, which are valid for a day. */
   const cache = new Map<string, ArrayBuffer>()
 
   async function once(request: BucketRequest): Promise<Transfer> {
@@ -118,7 +121,7 @@ export function openBucket(options: BucketOptions): Bucket {
           throw fault
         }
         const pause = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** (attempt - 1))
-        // Not all at once, where many were refused at once.
+        // Adds jitter, so that requests that failed at the same time are not retried at the same time.
         const waited = clock.delay(pause * (0.5 + Math.random() / 2), { signal })
         await waited.catch(() => signal?.throwIfAborted())
       }
@@ -134,19 +137,19 @@ export function contentOf(bytes: Buffer): Content {
 
 const EMPTY = contentOf(Buffer.alloc(0))
 
-/** What went wrong; undefined where nothing did. */
+/** Returns the error of a request; undefined if the request succeeded. */
 function faultOf(outcome: Transfer, method: string, place: string): BucketError | undefined {
   if (outcome.kind === 'failed')
-    return new BucketError(`the store ${place} does not answer: ${outcome.detail}`, 0, '')
+    return new BucketError(`the backup store ${place} did not respond: ${outcome.detail}`, 0, '')
   const { status, body } = outcome
   const isFine = status >= 200 && status < 300
   if (isFine && method !== 'POST') return undefined
   const said = body.subarray(0, 16 * 1024).toString()
-  // What takes long is answered with 200 at once, and with how it ended in the body.
+  // S3 sends status 200 immediately for a slow request. The body then contains the actual result.
   if (isFine && !said.includes('<Error>')) return undefined
   const code = textOf(said, 'Code') ?? ''
   const why = [method, status, code, textOf(said, 'Message')?.slice(0, 300)].filter(Boolean)
-  const message = `the store ${place} refuses: ${why.join(' ').replace(/[.]$/, '')}`
+  const message = `the backup store ${place} rejected a request: ${why.join(' ').replace(/[.]$/, '')}`
   return new BucketError(message, isFine ? 500 : status, code)
 }
 

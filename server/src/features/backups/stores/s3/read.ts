@@ -1,6 +1,6 @@
 /**
- * Reads an object piece by piece, each in a request of its own: a connection that breaks costs one
- * piece, and a slow reader leaves none waiting.
+ * Reads an object in pieces, with one request for each piece. If a connection breaks, only one piece is requested
+ * again, and a slow reader keeps no connection open.
  */
 import { SECOND } from '../../../../lib/clock.ts'
 import { type ByteRange, NotStoredError, StoreError } from '../store.ts'
@@ -8,24 +8,24 @@ import { type Bucket, BucketError } from './bucket.ts'
 
 const PIECE_DEADLINE_MS = 60 * SECOND
 const BITE = 256 * 1024
-/** Where little is asked for, why it is refused has to fit all the same. */
+/** The size limit added to each response, so that an error message fits even if only a few bytes are requested. */
 const REFUSAL_BYTES = 16 * 1024
 
 export interface ReadOptions {
   bucket: Bucket
   key: string
-  /** What a request asks for. */
+  /** The number of bytes to read per request. */
   pieceBytes: number
 }
 
 interface Piece {
   bytes: Buffer
-  /** Of the whole object. */
+  /** The size of the whole object in bytes. */
   size: number
   etag: string | undefined
 }
 
-/** @throws NotStoredError; StoreError, also where the object was changed meanwhile */
+/** Yields a range of an object. @throws NotStoredError if it is missing, StoreError if it changes while it is read */
 export async function* readPieces(
   { bucket, key, pieceBytes }: ReadOptions,
   { start, end }: { start: number; end: number },
@@ -36,7 +36,7 @@ export async function* readPieces(
   const ask = (from: number) => {
     const range = { start: from, end: Math.min(from + pieceBytes - 1, end) }
     const piece = askPiece(bucket, key, range, { etag, signal })
-    // Whoever waits for it hears of it; it may fail before that, or nobody waits any more.
+    // Prevents an unhandled rejection if the piece fails before it is awaited, or after the reader stopped.
     piece.catch(() => undefined)
     return piece
   }
@@ -54,16 +54,16 @@ export async function* readPieces(
       if (isLast) return
     }
   } finally {
-    leaving.abort(new StoreError('nobody reads it any more'))
+    leaving.abort(new StoreError('the reader stopped'))
   }
 }
 
-/** In bites, as a file is read: what comes behind works on each at once. */
+/** Yields the bytes in small slices, because later steps process each slice without yielding to the event loop. */
 function* sliced(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += BITE) yield bytes.subarray(at, at + BITE)
 }
 
-/** Undefined where the object ends before the range. */
+/** Requests a range of the object. Returns undefined if the range starts after the end of the object. */
 async function askPiece(
   bucket: Bucket,
   key: string,
@@ -86,19 +86,19 @@ async function askPiece(
       /^bytes (\d+)-(\d+)\/(\d+)$/.exec(String(fields['content-range'])) ?? []
     const isAsked = Number(from) === range.start && Number(to) <= range.end
     if (status !== 206 || !isAsked || body.length !== Number(to) - range.start + 1)
-      throw new StoreError(`the store does not answer the range of ${key} that it was asked for`)
+      throw new StoreError(`the backup store returned a different range of ${key} than requested`)
     const said = typeof fields.etag === 'string' ? fields.etag : undefined
     return { bytes: body, size: Number(size), etag: said }
   } catch (error) {
     if (!(error instanceof BucketError)) throw error
     if (error.status === 416) return undefined
-    if (error.status === 412) throw new StoreError(`${key} was changed while it was read`)
+    if (error.status === 412) throw new StoreError(`${key} changed while it was being read`)
     throw unlessGone(error, key)
   }
 }
 
-/** What is missing is said in the words of all stores. */
+/** Returns a NotStoredError if the object is missing. Returns every other error unchanged. */
 const unlessGone = (error: BucketError, key: string): Error =>
   error.status === 404 && error.code !== 'NoSuchBucket'
-    ? new NotStoredError(`the backup's file ${key} is gone`, { cause: error })
+    ? new NotStoredError(`the backup file ${key} is missing`, { cause: error })
     : error

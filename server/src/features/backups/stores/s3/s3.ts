@@ -1,4 +1,4 @@
-/** Backups in a bucket of S3, or of a service that speaks as it does. */
+/** Stores backups in an S3 bucket, or in a compatible service. */
 import { DAY, isoAt, SECOND } from '../../../../lib/clock.ts'
 import { NotStoredError, type OpenStore, type StoredObject, StoreError } from '../store.ts'
 import { BucketError, type BucketOptions, openBucket } from './bucket.ts'
@@ -8,13 +8,13 @@ import { elementsOf, textOf } from './xml.ts'
 
 const MIB = 1024 ** 2
 const CHECK_DEADLINE_MS = 5 * SECOND
-/** An object has one version, and a second one where the answer to its writing was lost. */
+/** The maximum number of versions of an object. Normally one; a second one if the response to an upload was lost. */
 const MAX_VERSIONS = 10
 
 export interface S3StoreOptions extends BucketOptions {
-  /** Days for which an object can't be deleted; without them, what the bucket does by itself. */
+  /** For how many days objects cannot be deleted. If undefined, the settings of the bucket apply. */
   lockDays?: number | undefined
-  /** Bytes of a part that is sent, and of a piece that is read. */
+  /** The number of bytes in each uploaded part and in each piece that is read. */
   partBytes?: number
 }
 
@@ -30,7 +30,7 @@ export function s3Store(options: S3StoreOptions): OpenStore {
   const bucket = openBucket(options)
   const keyOf = (name: string) => prefix + name
 
-  /** GOVERNANCE: who may lift it is said by the rights of another key than this one. */
+  /** Returns headers of a GOVERNANCE lock. Lifting it takes a permission that the service's key should not have. */
   const lock = () =>
     lockDays === undefined
       ? {}
@@ -39,7 +39,7 @@ export function s3Store(options: S3StoreOptions): OpenStore {
           'x-amz-object-lock-retain-until-date': isoAt(clock, lockDays * DAY),
         }
 
-  /** Undefined where there is none. */
+  /** Returns the metadata of an object; undefined if the object does not exist. */
   async function head(name: string): Promise<Head | undefined> {
     try {
       const { fields } = await bucket.ask({ method: 'HEAD', key: keyOf(name) })
@@ -61,11 +61,11 @@ export function s3Store(options: S3StoreOptions): OpenStore {
 
   async function found(name: string): Promise<Head> {
     const there = await head(name)
-    if (!there) throw new NotStoredError(`the backup's file ${keyOf(name)} is gone`)
+    if (!there) throw new NotStoredError(`the backup file ${keyOf(name)} is missing`)
     return there
   }
 
-  /** Deletes the version itself: without it, a bucket with versions would only hide the object. */
+  /** Deletes one version, because a versioned bucket would otherwise only hide the object. Returns false if locked. */
   async function deleteVersion(name: string, { version, lockedUntil }: Head): Promise<boolean> {
     const isLocked = lockedUntil !== null && Date.parse(lockedUntil) > clock.now()
     if (isLocked) return false
@@ -81,7 +81,7 @@ export function s3Store(options: S3StoreOptions): OpenStore {
 
   return {
     place,
-    // A bucket has room.
+    // A bucket has no size limit.
     requireRoom: async () => undefined,
     write: (name, source, signal) =>
       upload({ bucket, key: keyOf(name), headers: lock(), partBytes }, source, signal),
@@ -95,7 +95,9 @@ export function s3Store(options: S3StoreOptions): OpenStore {
         if (!there) return true
         if (!(await deleteVersion(name, there))) return false
       }
-      throw new StoreError(`the store has deleted ${keyOf(name)} and still has it`)
+      throw new StoreError(
+        `the backup store confirmed the deletion of ${keyOf(name)} but still has it`,
+      )
     },
     lockedUntil: async (name) => (await found(name)).lockedUntil,
     async list() {
@@ -131,6 +133,8 @@ export function s3Store(options: S3StoreOptions): OpenStore {
   }
 }
 
-/** Services say it in several ways, and some as any other refusal. */
+/**
+ * Returns true if a lock caused the rejection. Services report this in different ways, so the message is checked too.
+ */
 const isRefusedByLock = ({ status, message }: BucketError): boolean =>
   (status === 400 || status === 403) && /object.?lock|worm|retention/i.test(message)

@@ -1,6 +1,6 @@
 /**
- * Writes an object as it comes: part by part, each with its checksums, so that memory stays flat. Nothing
- * of it is there before the last request has been answered.
+ * Uploads an object as a stream, in parts with checksums, so that memory use stays constant. The object becomes visible
+ * only after the last request has succeeded.
  */
 import { createHash } from 'node:crypto'
 import { SECOND } from '../../../../lib/clock.ts'
@@ -8,24 +8,24 @@ import { StoreError } from '../store.ts'
 import { type Bucket, BucketError, type BucketRequest, type Content, contentOf } from './bucket.ts'
 import { elementsOf, escapeXml, textOf } from './xml.ts'
 
-/** Some services ask for parts of one size; so many are, before the size grows for what is huge. */
+/** The number of parts that have the same size, as some services require. Later parts are larger, for huge objects. */
 const EQUAL_PARTS = 4_000
-/** S3 takes no more; with 8 MiB to begin with they come to a TiB. */
+/** The maximum number of parts in S3. If the first parts have 8 MiB, an object can reach about 1 TiB. */
 const MAX_PARTS = 10_000
-/** A connection that carries fewer bytes a second is taken for broken. */
+/** The slowest acceptable connection, in bytes per second. An upload over a slower one times out. */
 const SLOWEST = 128 * 1024
 const PART_DEADLINE_MS = 60 * SECOND
-/** All parts are put together meanwhile. */
+/** The time limit for completing an upload, during which the service joins all parts. */
 const COMPLETE_DEADLINE_MS = 600 * SECOND
-/** A stop does not wait long. */
+/** The time limit for aborting an upload, which must be short because a shutdown waits for it. */
 const ABORT_DEADLINE_MS = 3 * SECOND
 
 export interface UploadTarget {
   bucket: Bucket
   key: string
-  /** Of the object, such as its lock. */
+  /** The HTTP headers of the object, such as those of its lock. */
   headers: Record<string, string>
-  /** Of the first part. */
+  /** The size of the first part in bytes. */
   partBytes: number
 }
 
@@ -34,7 +34,10 @@ interface Part {
   etag: string
 }
 
-/** @throws what the source throws, BucketError, or the signal's reason; nothing is written then */
+/**
+ * Uploads an object.
+ * @throws any error of the source, BucketError, or the reason of the signal; the object is then not created
+ */
 export async function upload(
   target: UploadTarget,
   source: AsyncIterable<Uint8Array>,
@@ -63,7 +66,7 @@ async function uploadParts(
   const { bucket, key, headers } = target
   const begun = await bucket.ask({ method: 'POST', key, query: { uploads: '' }, headers, signal })
   const id = textOf(begun.body.toString(), 'UploadId')
-  if (!id) throw new StoreError('the store began an upload without saying which')
+  if (!id) throw new StoreError('the backup store returned no upload id')
   const ending = new AbortController()
   const both = AbortSignal.any([signal, ending.signal])
   const parts: Part[] = []
@@ -71,17 +74,18 @@ async function uploadParts(
   let sending = Promise.resolve()
   try {
     for (let part: Content | undefined = first; part; part = await nextOf(rest)) {
-      // One is on its way while the next one fills.
+      // Waits for the previous part. Each part is sent while the next one is filled.
       await sending
       const number = parts.length + 1
-      if (number > MAX_PARTS) throw new StoreError('the store takes no object of this size')
+      if (number > MAX_PARTS)
+        throw new StoreError('the backup store does not support objects of this size')
       bytes += part.bytes.length
       const entry: Part = { number, etag: '' }
       parts.push(entry)
       sending = sendPart(bucket, { key, id, number, content: part, signal: both }).then((etag) => {
         entry.etag = etag
       })
-      // Whoever waits for it hears of it; it may fail before that.
+      // Prevents an unhandled rejection if the part fails before it is awaited.
       sending.catch(() => undefined)
     }
     await sending
@@ -119,7 +123,8 @@ async function sendPart(
     deadlineMs: deadlineOf(content),
     signal,
   })
-  if (typeof fields.etag !== 'string') throw new StoreError('the store took a part without an ETag')
+  if (typeof fields.etag !== 'string')
+    throw new StoreError('the backup store returned no ETag for a part')
   return fields.etag
 }
 
@@ -148,18 +153,18 @@ async function complete(
       signal,
     })
   } catch (error) {
-    // It may have been done, and only the answer was lost.
+    // An earlier attempt may have completed the upload, with only its response lost.
     if (!(error instanceof BucketError && error.code === 'NoSuchUpload')) throw error
     const there = await bucket.ask({ method: 'HEAD', key, signal }).catch(() => undefined)
     if (Number(there?.fields['content-length']) !== bytes) throw error
   }
 }
 
-/** How long a part may take on its way. */
+/** Returns the time limit for sending a part, in milliseconds. */
 const deadlineOf = ({ bytes }: Content): number =>
   PART_DEADLINE_MS + (bytes.length / SLOWEST) * SECOND
 
-/** Deletes what an upload has sent so far. */
+/** Aborts an upload and deletes the parts that were sent. */
 export async function abortUpload(
   bucket: Bucket,
   key: string,
@@ -179,7 +184,7 @@ export interface PendingUpload {
   begunAt: number
 }
 
-/** The uploads that are neither completed nor aborted. */
+/** Yields all uploads whose key has the prefix and that were neither completed nor aborted. */
 export async function* pendingUploads(
   bucket: Bucket,
   prefix: string,
@@ -199,19 +204,19 @@ export async function* pendingUploads(
   }
 }
 
-/** The bytes of a part, by its number from 1. */
+/** Returns the size of a part in bytes. @param number the number of the part, counted from 1 */
 export const sizeOfPart = (number: number, first: number): number =>
   first * 2 ** Math.max(0, Math.ceil((number - EQUAL_PARTS) / 1_000))
 
 /**
- * What the source yields in parts, the last one as large as it is; of nothing, one that is empty. The bytes
- * of a part are good until the one behind the next is asked for.
+ * Splits a source into parts. Only the last part may be smaller; an empty source yields one empty part. A part stays
+ * valid until the part after the next is requested.
  */
 async function* inParts(
   source: AsyncIterable<Uint8Array>,
   first: number,
 ): AsyncGenerator<Content, undefined> {
-  /** One is filled while the other is on its way: the same two, so that memory stays flat. */
+  /** The two buffers used in turn: one is filled while the other is sent. This keeps memory use constant. */
   const rooms = [Buffer.alloc(0), Buffer.alloc(0)]
   const open = (size: number) => {
     const room = rooms.shift()
@@ -237,7 +242,7 @@ async function* inParts(
   return undefined
 }
 
-/** Hashed as it fills: all at once would hold up everything else for a while. */
+/** Hashes a part while it is filled. Hashing a whole part in one step would block the event loop. */
 function openPart(room: Buffer) {
   const sha256 = createHash('sha256')
   const md5 = createHash('md5')

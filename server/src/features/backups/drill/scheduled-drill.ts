@@ -1,0 +1,115 @@
+/** Runs test restores of registered backups, on request or on the schedule in BACKUP_DRILL_SCHEDULE. */
+
+import type { Cron } from '../../../lib/cron.ts'
+import { StartupError } from '../../../lib/startup-error.ts'
+import { UnreadableError } from '../../../platform/crypto/index.ts'
+import type { Scopes } from '../../../platform/db/index.ts'
+import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import { SYSTEM } from '../../../platform/journal/index.ts'
+import { appendBackupEvent } from '../backups.journal.ts'
+import { fileName } from '../file/names.ts'
+import { OtherReleaseError } from '../restore-into-empty/restore.ts'
+import { NotStoredError, type Store } from '../stores/store.ts'
+import type { HeldBackup } from '../work/reading.ts'
+import { type DrilledFile, newestFull, saveDrill, saveVerified } from './drill.store.ts'
+import { type DrillDeps, drill } from './drill.ts'
+import { clearThrownAway, NotTriedError } from './temporary-server.ts'
+
+/** The scheduled job that runs a test restore. A failed job is retried once. The job's expiry limits its duration. */
+const DRILL = jobKind<Record<string, never>>('backups.drill', {
+  retries: 1,
+  retryDelaySeconds: 600,
+  expireInSeconds: 24 * 60 * 60 - 1,
+})
+
+export interface PlannedDrillDeps extends Omit<DrillDeps, 'stores'> {
+  db: Scopes
+  jobs: Jobs
+  store: Store
+  reading: HeldBackup
+  cron: Cron | undefined
+}
+
+export function schedulesDrills(deps: PlannedDrillDeps): void {
+  const { jobs, cron } = deps
+  jobs.schedule(DRILL, cron?.text)
+  jobs.work(DRILL, async () => {
+    if (cron) await drillNewest(deps)
+  })
+}
+
+export type NamedDrillDeps = Omit<PlannedDrillDeps, 'jobs' | 'cron'>
+
+/**
+ * Runs a test restore of the newest full backup. Returns its duration in seconds, or null if there is no backup.
+ * @throws any error of the test restore
+ */
+export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> {
+  await clearThrownAway(deps.dataDir, deps.log)
+  const newest = await deps.db.acrossTenants(newestFull, 'read')
+  return newest ? drillNamed(deps, newest) : null
+}
+
+/**
+ * Runs a test restore of one backup and records the result. Returns the duration in seconds.
+ * @throws any error of the test restore; if the backup caused it, the backup no longer counts as verified
+ */
+export async function drillNamed(
+  deps: NamedDrillDeps,
+  file: DrilledFile,
+  onProgress?: (share: number) => void,
+): Promise<number> {
+  const { db, store, log, reading } = deps
+  const { id, rewritten_at } = file
+  await using _held = await reading.hold(id)
+  const name = fileName(id, rewritten_at)
+  try {
+    const size = await store.size(name)
+    const { seconds } = await drill(counted(store.read(name), size, onProgress), size, {
+      ...deps,
+      stores: [store],
+    })
+    await db.acrossTenants(async (tx) => {
+      const proven = await saveDrill(tx, file, seconds)
+      const changes = { drill_seconds: seconds }
+      if (proven) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...proven }, changes)
+    })
+    log.info({ backup: id, seconds }, 'backup test restore completed')
+    return seconds
+  } catch (error) {
+    if (isOfBackup(error))
+      await db.acrossTenants(async (tx) => {
+        const failed = await saveVerified(tx, file, false)
+        const changes = { error: 'The test restore of this backup failed.' }
+        if (failed) await appendBackupEvent(tx, SYSTEM, 'backup.failed', { id, ...failed }, changes)
+      })
+    throw error
+  }
+}
+
+/** The SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */
+const OF_ROWS = /^(22|23|42)/
+
+/**
+ * Returns true if the backup itself caused the error. Returns false for an unreachable store, a full disk, a crashed
+ * server or a backup of a newer release.
+ */
+function isOfBackup(error: unknown): boolean {
+  if (error instanceof NotTriedError || error instanceof OtherReleaseError) return false
+  if ([NotStoredError, StartupError, UnreadableError].some((kind) => error instanceof kind))
+    return true
+  return OF_ROWS.test((error as { code?: string }).code ?? '')
+}
+
+async function* counted(
+  source: AsyncIterable<Uint8Array>,
+  size: number,
+  onProgress?: (share: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    onProgress?.(bytes / size)
+    yield chunk
+  }
+}

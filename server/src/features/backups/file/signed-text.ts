@@ -1,0 +1,68 @@
+/** Reads and writes small signed JSON files next to backups: list entries and notes of purged data. */
+import { NotStoredError, type Store } from '../stores/store.ts'
+import type { Keeper } from './identity.ts'
+
+/** The maximum number of bytes read from a signed file. A list entry normally has a few hundred. */
+const MAX_TEXT = 1024 * 1024
+
+/** Signs a value and writes it to the store as JSON. Replaces an existing file of the same name. */
+export async function writeSigned(
+  store: Store,
+  { sign }: Pick<Keeper, 'sign'>,
+  name: string,
+  value: object,
+  signal: AbortSignal,
+): Promise<void> {
+  const told = JSON.stringify(value)
+  const mac = sign(Buffer.from(told))
+  const text = JSON.stringify({ ...JSON.parse(told), mac })
+  await store.write(name, once(Buffer.from(`${text}\n`)), signal)
+}
+
+/**
+ * Reads a signed file. Returns its contents, or an error message if it is invalid or not signed with a known root key.
+ * @throws NotStoredError if the file does not exist
+ */
+export async function readSigned(
+  store: Store,
+  keeper: Keeper,
+  name: string,
+): Promise<Record<string, unknown> | string> {
+  let value: unknown
+  try {
+    value = JSON.parse(await textOf(store, name))
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'the list entry is invalid'
+    throw error
+  }
+  const { mac, ...told } = Object(value) as Record<string, unknown>
+  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(told)), mac))
+    return 'it was not signed with this root key'
+  return told
+}
+
+/** Returns the contents of a signed file. Returns undefined if the file is missing, invalid or not signed correctly. */
+export async function findSigned(store: Store, keeper: Keeper, name: string) {
+  try {
+    const told = await readSigned(store, keeper, name)
+    return typeof told === 'string' ? undefined : told
+  } catch (error) {
+    if (error instanceof NotStoredError) return undefined
+    throw error
+  }
+}
+
+async function textOf(store: Store, name: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of store.read(name)) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > MAX_TEXT) return ''
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}

@@ -1,0 +1,50 @@
+/** The health of the bot. Every process reports it, although only one process is the bot. */
+import { poller } from '../../lib/poller.ts'
+import { type Changes, logFailures, type Scopes } from '../../platform/db/index.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import { type BotStanding, findStanding } from './bot/bot.store.ts'
+import type { BotState } from './messenger.table.ts'
+import { TOPIC_BOT } from './topics.ts'
+
+const POLL_MS = 5_000
+/** The states in which the bot can send messages. */
+const SENDS: ReadonlySet<BotState> = new Set(['ok', 'deaf', 'conflict'])
+
+export interface BotHealth {
+  username(): string | null
+  /** Returns whether messages can be sent: a process is the bot, its token is valid, and the provider responds. */
+  works(): boolean
+  /** Returns whether messages can be sent, and updates arrive. */
+  isWell(): boolean
+  stop(): Promise<void>
+}
+
+export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger }): BotHealth {
+  const { db, changes, log } = deps
+  let known: BotStanding = { state: 'new', username: null, is_held: false }
+  const watcher = poller(
+    async () => {
+      known = await db.acrossTenants(findStanding, 'read')
+      return false
+    },
+    {
+      clock: db.clock,
+      pollMs: POLL_MS,
+      minGapMs: 50,
+      onError: logFailures('messenger health check', log),
+    },
+  )
+  const unsubscribe = changes.subscribe((topic) => {
+    if (topic === TOPIC_BOT || topic === null) watcher.wake()
+  })
+  const works = () => known.is_held && SENDS.has(known.state)
+  return {
+    username: () => known.username,
+    works,
+    isWell: () => works() && known.state === 'ok',
+    stop() {
+      unsubscribe()
+      return watcher.stop()
+    },
+  }
+}

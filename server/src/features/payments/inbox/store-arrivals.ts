@@ -1,0 +1,148 @@
+/**
+ * Stores incoming notices. Notices that arrive together share a transaction, and each is acknowledged after the commit.
+ * No notice exists only in memory, so the response is 503 if the database is unavailable.
+ */
+import { randomUUID } from 'node:crypto'
+import { batcher } from '../../../lib/batcher.ts'
+import { HOUR, isoAt, SECOND } from '../../../lib/clock.ts'
+import { Problem } from '../../../lib/problems.ts'
+import type { Time } from '../../../lib/time.ts'
+import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
+import type { Logger } from '../../../platform/observe/log.ts'
+import type { Notice } from '../payment-facts.ts'
+import type { Seals, SentNotification } from './sealed.ts'
+import { type Arrival, countUnverified, insertArrivals } from './store-arrivals.store.ts'
+import { INBOX_TOPIC } from './topics.ts'
+
+/**
+ * The maximum number of unverified notifications per provider. Over this or the limit of bytes, the response is 429.
+ */
+export const MAX_UNVERIFIED = 10_000
+export const MAX_UNVERIFIED_BYTES = 64 * 1024 * 1024
+const MAX_TOGETHER = 200
+/** The maximum size of a batch in bytes. Encrypting and escaping a batch blocks the node for some milliseconds. */
+const MAX_BYTES_TOGETHER = 1024 * 1024
+const FULL_RETRY_SECONDS = HOUR / SECOND
+
+/**
+ * The verification of a notice on arrival. `verified`: signed by the provider. `hint`: the provider's API must confirm
+ * it. `unverified`: the provider is not configured.
+ */
+const STANDINGS = ['verified', 'hint', 'unverified'] as const
+
+export type ArrivalState = (typeof STANDINGS)[number]
+
+export interface Arriving {
+  notice: Notice
+  sent: SentNotification
+  standing: ArrivalState
+}
+
+type Waiting = Arriving & { at: string; isRefused: boolean }
+
+export interface Arrivals {
+  /** Stores a notice and resolves after the commit. @throws Problem 429 if there is no room for unverified notices */
+  take(arriving: Arriving): Promise<void>
+  stop(patienceMs: number): Promise<void>
+}
+
+export interface ArrivalDeps {
+  db: Scopes
+  clock: Time
+  seals: Seals
+  log: Logger
+}
+
+export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
+  const store = (waiting: readonly Waiting[]) =>
+    db.acrossTenants(async (tx) => {
+      const kept = await refuseTooMany(tx, waiting)
+      const arrivals = await Promise.all(folded(kept).map((one) => sealed(tx, seals, one)))
+      if (arrivals.length === 0) return
+      insertArrivals(tx, arrivals)
+      tx.notify(INBOX_TOPIC)
+    })
+  const open = () =>
+    batcher<Waiting>(store, {
+      clock,
+      maxItems: MAX_TOGETHER,
+      maxSize: MAX_BYTES_TOGETHER,
+      sizeOf: ({ sent }) => sent.body.length,
+      // Isolates a notice that the database rejects. If the database is unavailable, the whole batch fails.
+      onError: (error, { length }) => {
+        if (isPassing(error)) return 'drop'
+        log.error(
+          { err: error, notifications: length },
+          'storing of payment notifications failed; retrying them one by one',
+        )
+        return 'split'
+      },
+    })
+  // Uses separate batches, so that notices from unverified senders never delay signed notices.
+  const batches = { verified: open(), hint: open(), unverified: open() }
+  return {
+    async take(arriving) {
+      const waiting = { ...arriving, at: isoAt(clock), isRefused: false }
+      await batches[arriving.standing].add(waiting)
+      if (waiting.isRefused) throw new Problem('inbox_full', { retryAfter: FULL_RETRY_SECONDS })
+    },
+    async stop(patienceMs) {
+      await Promise.all(STANDINGS.map((standing) => batches[standing].stop(patienceMs)))
+    },
+  }
+}
+
+/** Marks notices over the limits as refused, and returns the others. */
+async function refuseTooMany(tx: TenantTx, waiting: readonly Waiting[]): Promise<Waiting[]> {
+  const kept: Waiting[] = []
+  const taken = new Map<string, { count: number; bytes: number }>()
+  for (const one of waiting) {
+    const { provider } = one.notice
+    if (one.standing !== 'unverified') {
+      kept.push(one)
+      continue
+    }
+    const { count, bytes } =
+      taken.get(provider) ?? (await countUnverified(tx, provider, MAX_UNVERIFIED))
+    const next = { count: count + 1, bytes: bytes + one.sent.body.length }
+    // Assigns both values, true and false, because the transaction may be retried.
+    one.isRefused = next.count > MAX_UNVERIFIED || next.bytes > MAX_UNVERIFIED_BYTES
+    taken.set(provider, one.isRefused ? { count, bytes } : next)
+    if (!one.isRefused) kept.push(one)
+  }
+  return kept
+}
+
+interface Folded {
+  first: Waiting
+  times: number
+}
+
+/** Merges repeated notices of an event. Sorts by the bytes of the key, like `collate "C"`, to avoid deadlocks. */
+function folded(waiting: readonly Waiting[]): Folded[] {
+  const byKey = new Map<unknown, Folded>()
+  for (const one of waiting) {
+    const { provider, event_key } = one.notice
+    const key = one.standing === 'unverified' ? one : `${provider} ${event_key}`
+    const known = byKey.get(key)
+    if (known) known.times += 1
+    else byKey.set(key, { first: one, times: 1 })
+  }
+  const keyOf = ({ first }: Folded) =>
+    Buffer.from(`${first.notice.provider} ${first.notice.event_key}`)
+  return [...byKey.values()].sort((a, b) => Buffer.compare(keyOf(a), keyOf(b)))
+}
+
+async function sealed(tx: TenantTx, seals: Seals, { first, times }: Folded): Promise<Arrival> {
+  const { notice, sent, standing, at } = first
+  const seal_id = randomUUID()
+  return {
+    ...notice,
+    ...(await seals.seal(tx, sent, { seal_id, tenant_id: null })),
+    holds_key: standing !== 'unverified',
+    times,
+    received_at: at,
+    verified_at: standing === 'verified' ? at : null,
+    seal_id,
+  }
+}

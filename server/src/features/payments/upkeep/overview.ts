@@ -1,0 +1,35 @@
+/** The part of the overview about payments. */
+import Type from 'typebox'
+import { Nullable, Timestamp } from '../../../lib/shapes.ts'
+import { type OverviewParts, overviewPart } from '../../../platform/feature/feature.ts'
+import { PROVIDERS, type Provider } from '../payment-facts.ts'
+import { findStuck } from './overview.store.ts'
+
+/**
+ * Creates the payments part of the overview. It leaves out providers that are not configured, because anyone can send
+ * notifications in their name.
+ */
+export const paymentsAttention = (
+  isConfigured: (provider: Provider) => boolean,
+): OverviewParts => ({
+  payment_notifications: overviewPart({
+    schema: Type.Object(
+      {
+        unverified: Type.Integer({ minimum: 0, examples: [2] }),
+        failed: Type.Integer({ minimum: 0, examples: [0] }),
+        oldest_since: Nullable(Timestamp),
+      },
+      {
+        description:
+          'The unverified or failed notifications of configured payment providers, counted up to 10,000.',
+      },
+    ),
+    isOfInstallation: true,
+    async read(tx, { tenantId }) {
+      const configured = PROVIDERS.filter(isConfigured)
+      return configured.length > 0
+        ? findStuck(tx, tenantId, configured)
+        : { unverified: 0, failed: 0, oldest_since: null }
+    },
+  }),
+})

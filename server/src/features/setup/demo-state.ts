@@ -1,0 +1,35 @@
+/** Tracks whether users can sign in to a demo clinic. Checks again after every change of a tenant. */
+import { type Changes, parseTopic, type Scopes } from '../../platform/db/index.ts'
+import { canFail } from '../../platform/observe/can-fail.ts'
+import type { Logger } from '../../platform/observe/log.ts'
+import { hasDemo } from './demo.store.ts'
+
+export interface DemoStanding {
+  isThere(): boolean
+  look(): Promise<void>
+  stop(): void
+}
+
+export function openDemoStanding(deps: {
+  db: Scopes
+  changes: Pick<Changes, 'subscribe'>
+  log: Logger
+}): DemoStanding {
+  let isThere = false
+  let looks = 0
+  let last = 0
+  const look = async () => {
+    looks += 1
+    const number = looks
+    const found = await deps.db.acrossTenants(hasDemo, 'read')
+    // Ignores an outdated result: a check that started later has already finished.
+    if (number < last) return
+    last = number
+    isThere = found
+  }
+  const stop = deps.changes.subscribe((topic) => {
+    if (topic === null || parseTopic(topic).kind === 'tenant')
+      void canFail(look(), 'check for the demo clinic', deps.log)
+  })
+  return { isThere: () => isThere, look, stop }
+}

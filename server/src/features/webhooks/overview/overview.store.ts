@@ -1,0 +1,123 @@
+/** SQL for the overview of webhooks: failing webhooks, waiting deliveries, and results per hour. */
+import { sql } from 'kysely'
+import { HOURS } from '../../../lib/hours.ts'
+import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import '../../../platform/journal/journal.table.ts'
+import '../webhooks.table.ts'
+
+export interface FailingWebhook {
+  id: number
+  tenant_id: number
+  url: string
+  disabled_reason: 'failing' | 'gone' | null
+  since: string | null
+  /** The total number of failing webhooks, including those over the limit. */
+  count: number
+}
+
+/** Returns webhooks that have failed since `before` or earlier, and webhooks that the service has deactivated. */
+export async function findFailing(
+  tx: TenantTx,
+  before: string,
+  limit: number,
+): Promise<FailingWebhook[]> {
+  const { rows } = await sql<FailingWebhook>`
+    select w.id, w.tenant_id, w.url, w.disabled_reason, q.failing_since as since,
+      count(*) over () as count
+    from webhooks w join webhook_queues q on q.webhook_id = w.id and q.tenant_id = w.tenant_id
+    where ${ofScope(tx, 'w.tenant_id')}
+      and (w.is_active and q.failing_since <= ${before}::timestamptz
+        or w.disabled_reason in ('failing', 'gone'))
+    order by q.failing_since desc nulls last, w.id desc limit ${limit}`.execute(tx.db)
+  return rows
+}
+
+export interface WebhookCounts {
+  total: number
+  active: number
+  waiting: number
+}
+
+/** The count of waiting deliveries stops at this number, because counting reads every row. */
+export const MAX_WAITING = 1_000
+
+/** Counts the webhooks of a tenant, and its waiting deliveries up to 1,000. */
+export async function countWebhookStates(tx: TenantTx): Promise<WebhookCounts> {
+  const { rows } = await sql<WebhookCounts>`
+    select count(*) as total, count(*) filter (where is_active) as active,
+      (select count(*) from (
+        select from webhooks w join lateral (
+          select from webhook_deliveries d
+          where d.webhook_id = w.id and ${ofScope(tx, 'd.tenant_id')} and d.status = 'pending'
+          limit ${sql.lit(MAX_WAITING)}) p on true
+        where ${ofScope(tx, 'w.tenant_id')} limit ${sql.lit(MAX_WAITING)}) few) as waiting
+    from webhooks where ${ofScope(tx, 'tenant_id')}`.execute(tx.db)
+  return rows[0] as WebhookCounts
+}
+
+/** The maximum number of deliveries that all time steps together count. */
+const MAX_COUNTED = 9_600
+/** The number of deliveries that a time step always counts per webhook, before it estimates the rest. */
+const MIN_COUNTED = 10
+/** With more webhooks than this, a time step is an hour, because each step searches an index once per webhook. */
+const MANY_WEBHOOKS = 4
+
+export interface DeliveryStep {
+  delivered: number
+  failed: number
+  is_estimate: boolean
+}
+
+/**
+ * Counts the deliveries of a tenant's events from `since` on, in time steps of a quarter of an hour or an hour. Journal
+ * ids ascend with time, so the ids at the start of each step delimit its deliveries in the primary key. If a webhook
+ * has too many deliveries in a step, the first ones are counted and the rest is estimated. The start times are computed
+ * first, because row-level security keeps calculations out of index conditions.
+ */
+export async function countDeliveries(
+  tx: TenantTx & { tenantId: number },
+  since: string,
+): Promise<DeliveryStep[]> {
+  const { rows } = await sql<DeliveryStep>`
+    with hook as materialized (select id from webhooks where ${ofScope(tx, 'tenant_id')}),
+    pace as materialized (
+      select case when count(*) > ${sql.lit(MANY_WEBHOOKS)} then 1 else 4 end as steps,
+        count(*) as webhooks from hook),
+    budget as materialized (
+      select ${sql.lit(HOURS)} * steps as steps, interval '1 hour' / steps as length,
+        greatest(${sql.lit(MIN_COUNTED)},
+          ${sql.lit(MAX_COUNTED / HOURS)} / steps / greatest(webhooks, 1)) as each
+      from pace),
+    beginning as materialized (
+      select n, ${since}::timestamptz + n * budget.length as at
+      from budget, generate_series(0, budget.steps) n),
+    border as materialized (
+      select n, coalesce((
+        select id from journal
+        where ${ofScope(tx, 'tenant_id')} and created_at >= ${since}::timestamptz
+          and created_at >= beginning.at
+        order by created_at, id limit 1), 9223372036854775807) as id
+      from beginning),
+    step as (
+      select n, id as first, lead(id) over (order by n) as ends from border)
+    select coalesce(sum(c.delivered * f.factor), 0)::float8 as delivered,
+      coalesce(sum(c.failed * f.factor), 0)::float8 as failed,
+      coalesce(bool_or(f.factor > 1), false) as is_estimate
+    from step left join (hook cross join budget) on step.first < step.ends
+    left join lateral (
+      select count(*) as counted, max(entry_id) as last,
+        count(*) filter (where status = 'delivered') as delivered,
+        count(*) filter (where status = 'failed') as failed
+      from (
+        select entry_id, status from webhook_deliveries
+        where webhook_id = hook.id and ${ofScope(tx, 'tenant_id')}
+          and entry_id >= step.first and entry_id < step.ends
+          and event_at >= ${since}::timestamptz - interval '1 hour'
+        order by entry_id limit (select each from budget)) d) c on true
+    cross join lateral (
+      select case when c.counted < budget.each or step.ends = 9223372036854775807 then 1
+        else (step.ends - step.first)::float8 / (c.last - step.first + 1) end as factor) f
+    where step.n < (select steps from budget)
+    group by step.n order by step.n`.execute(tx.db)
+  return rows
+}

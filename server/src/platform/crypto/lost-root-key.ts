@@ -1,0 +1,57 @@
+/** Deletes everything that can no longer be decrypted. The last resort after the root key was lost. */
+import { StartupError } from '../../lib/startup-error.ts'
+import type { Scopes, TenantTx } from '../db/index.ts'
+import { append, SYSTEM } from '../journal/index.ts'
+import { requireAlone } from './require-alone.ts'
+import type { RootKeySource } from './root-key.ts'
+import { findCurrent } from './root-keys.store.ts'
+import { fingerprintOf } from './seal.ts'
+
+export interface Discarding {
+  source: RootKeySource
+  /** The fingerprint of the lost key, which confirms the deletion; undefined to make the error request it. */
+  confirmed: string | undefined
+  discard(tx: TenantTx): Promise<void>
+  /** Returns the tenant whose webhooks receive the event; null for none. */
+  eventTenantId(tx: TenantTx): Promise<number | null>
+}
+
+/**
+ * Runs `discard` in one transaction if no configured key is the database's root key. Afterwards the service starts with
+ * a new root key.
+ * @throws StartupError if a configured key decrypts the database, the operator has not confirmed the lost key, or other
+ * processes use the database
+ */
+export function discardSealed(
+  db: Scopes,
+  { source, confirmed, discard, eventTenantId }: Discarding,
+): Promise<void> {
+  return db.acrossTenants(async (tx) => {
+    await requireAlone(tx, db.clock)
+    const lost = await findCurrent(tx)
+    if (!lost)
+      throw new StartupError(
+        'The database does not use a root key yet. Start the service with a new root key.',
+      )
+    const given = (await source.given()).map(({ key }) => fingerprintOf(key))
+    if (given.includes(lost))
+      throw new StartupError(
+        `Root key ${lost} is configured and decrypts this database. Nothing was deleted.`,
+      )
+    if (confirmed !== lost) throw new StartupError(...warning(lost, given))
+    await discard(tx)
+    await append(tx, SYSTEM, {
+      action: 'encryption.root_key_destroyed',
+      tenant_id: await eventTenantId(tx),
+      resource_type: 'encryption',
+      resource_id: lost,
+      changes: { root_key: lost, reason: 'lost' },
+    })
+  })
+}
+
+const warning = (lost: string, given: readonly string[]): string[] => [
+  `The database requires root key ${lost}. Configured: ${given.length === 0 ? 'none' : given.join(', ')}.`,
+  'This deletes all patients, webhooks, second factors, linked chats and payment notifications.',
+  `Keep a copy of the database, then run: wardkeep keys abandon ${lost}`,
+]

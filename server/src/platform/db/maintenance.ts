@@ -1,0 +1,43 @@
+/** Finds the tenants in maintenance mode. A restore holds an advisory lock for each of them. */
+import type pg from 'pg'
+import { ServerRefused } from './failures.ts'
+import { IS_READ_ONLY } from './first-message.ts'
+import { LOCKS } from './lock-numbers.ts'
+
+/** The number that stands for all tenants, instead of a tenant's id. */
+export const EVERY_TENANT = 0
+
+/** Selects the ids of the tenants in maintenance mode. */
+export const FIND_MAINTENANCE = `select objid::int from pg_locks
+  where locktype = 'advisory' and classid = ${LOCKS.maintenance} and objsubid = 2 and granted
+    and database = (select oid from pg_database where datname = current_database())`
+
+/** A connection or a pool, which can run queries. */
+interface Queryable {
+  query<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<{ rows: R[] }>
+}
+
+/**
+ * Returns the tenants in maintenance mode.
+ * @param timeoutMs milliseconds until the query fails and releases its connection
+ * @throws ServerRefused if the server can no longer write
+ */
+export async function readMaintenance(
+  connection: Queryable,
+  timeoutMs?: number,
+): Promise<ReadonlySet<number>> {
+  const { rows } = await connection.query<{ is_read_only: boolean; tenants: number[] }>({
+    text: `select ${IS_READ_ONLY} as is_read_only, array(${FIND_MAINTENANCE}) as tenants`,
+    query_timeout: timeoutMs,
+  } as pg.QueryConfig)
+  const [row] = rows
+  if (!row || row.is_read_only) throw new ServerRefused('The database server has become read-only.')
+  return new Set(row.tenants)
+}
+
+/**
+ * Returns whether the tenant is in maintenance mode.
+ * @param tenantId if null, returns whether the whole service is in maintenance mode
+ */
+export const coversTenant = (tenants: ReadonlySet<number>, tenantId: number | null): boolean =>
+  tenants.size > 0 && (tenants.has(EVERY_TENANT) || (tenantId !== null && tenants.has(tenantId)))

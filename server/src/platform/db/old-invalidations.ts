@@ -1,0 +1,57 @@
+/** Deletes old invalidations. A node that has not read them notices the deletion (decision 0037). */
+import { sql } from 'kysely'
+import { MINUTE } from '../../lib/clock.ts'
+import type { Upkeep } from '../lifecycle/upkeep.ts'
+import { DELETED } from './invalidations.ts'
+import type { Scopes } from './scope.ts'
+
+/**
+ * A snapshot and the id of the transaction that took it. The transaction also inserted a row without topics, the mark.
+ */
+interface Mark {
+  xid: string
+  snapshot: string
+}
+
+/**
+ * Deletes the rows that were visible to the earlier mark's snapshot, and inserts the next mark. Ignores the age of
+ * rows, because a transaction may commit rows long after writing them. Changes the topic of the earlier mark to
+ * `unread`, so a node whose last snapshot does not see the mark notices the deletion. Deletes nothing if the mark is
+ * missing: either another node deleted it, or the server lost the table in a crash, after which it may reuse
+ * transaction numbers.
+ *
+ * Also deletes rows with transaction ids that this cluster has not assigned yet. Those rows were copied from another
+ * cluster.
+ */
+export async function deleteOldTopics(db: Scopes, mark: Mark | undefined): Promise<Mark> {
+  const { xid = null, snapshot = null } = mark ?? {}
+  return db.acrossTenants(async (tx) => {
+    const { rows } = await sql<Mark>`
+      with marked as (
+        update invalidations set topics = ${DELETED} where xid = ${xid}::xid8 and topics = '' returning xid),
+      deleted as (
+        delete from invalidations using (
+          select ctid from invalidations
+          where xid >= pg_snapshot_xmax(pg_current_snapshot())
+            or (exists (select from marked) and pg_visible_in_snapshot(xid, ${snapshot}::pg_snapshot))
+          -- Another node may be deleting them, and waits for the mark of this one.
+          for update skip locked) as old
+        where invalidations.ctid = old.ctid)
+      insert into invalidations (topics) values ('')
+      returning xid::text, pg_current_snapshot()::text as snapshot`.execute(tx.db)
+    return rows[0] as Mark
+  })
+}
+
+/** Deletes the rows committed at least a minute ago, every minute and on every node. */
+export function invalidationsUpkeep(db: Scopes): Upkeep {
+  let mark: Mark | undefined
+  return {
+    what: 'deletion of old invalidations',
+    everyMs: MINUTE,
+    isNeededToServe: false,
+    async run() {
+      mark = await deleteOldTopics(db, mark)
+    },
+  }
+}

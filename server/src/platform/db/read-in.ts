@@ -1,0 +1,38 @@
+/** Runs read transactions in a tenant scope, on a connection that belongs to no pool. */
+import type pg from 'pg'
+import type { Time } from '../../lib/time.ts'
+import { openTotals } from '../lists/totals.ts'
+import type { PgConnection } from './connection.ts'
+import type { Scope } from './scope.ts'
+import { type Ask, ask } from './statements.ts'
+import { opening, type TenantTx, transactionOn } from './transaction.ts'
+
+const MODE = 'filtered list'
+
+/**
+ * Runs `work` in one read-only snapshot of the scope's rows, with a timeout of 3 s per statement. If `work` or the
+ * transaction fails, the caller must close the connection.
+ */
+export async function readIn<T>(
+  connection: PgConnection,
+  scope: Scope,
+  work: (tx: TenantTx) => Promise<T>,
+  clock: Pick<Time, 'monotonic'>,
+): Promise<T> {
+  const client = connection as unknown as pg.PoolClient
+  const send: Ask = (query) => ask(client, query)
+  const { tx, commit, abandon } = transactionOn(send, scope, {
+    mode: MODE,
+    totals: openTotals(),
+    isAgain: false,
+    begunAt: clock.monotonic(),
+  })
+  try {
+    await send(opening(scope, MODE))
+    const value = await work(tx)
+    await commit()
+    return value
+  } finally {
+    abandon()
+  }
+}

@@ -1,0 +1,64 @@
+/** A connection that opens only if the server passes the checks of the first message. */
+import type pg from 'pg'
+import { withDeadline } from './deadline.ts'
+import { markFailure } from './failures.ts'
+import {
+  type Introduction,
+  introduce,
+  type ServerIdentity,
+  type SessionSettings,
+} from './first-message.ts'
+import { HostClient, type HostClientConfig, hangUp } from './hosts.ts'
+
+/** The time limit for opening a connection or a transaction. After it, the database counts as away. */
+export const AWAY_MS = 5_000
+
+export interface VerifiedClientConfig extends HostClientConfig {
+  settings: SessionSettings
+  /** Whether a standby or a read-only server is acceptable. */
+  acceptsReadOnly?: boolean
+}
+
+/**
+ * Sends the first message as part of `connect`, so pools and single connections apply the same checks. After a
+ * connection is lost, its next query fails. The client's error event never ends the process.
+ */
+export class VerifiedClient extends HostClient {
+  readonly #config: VerifiedClientConfig
+  #introduction: Introduction | undefined
+
+  constructor(config: VerifiedClientConfig) {
+    super(config)
+    this.#config = config
+    this.on('error', markFailure)
+  }
+
+  /** The server's response to the first message. @throws Error if the connection is not open */
+  get introduction(): Introduction {
+    if (!this.#introduction) throw new Error('the connection is not open')
+    return this.#introduction
+  }
+
+  protected override async open(): Promise<pg.Client> {
+    try {
+      await super.open()
+      this.#introduction = await withDeadline(introduce(this, this.#config), AWAY_MS)
+      return this
+    } catch (error) {
+      // Calling `end` first keeps the pool from reporting a lost connection.
+      void this.end()
+      hangUp(this)
+      throw markFailure(error)
+    }
+  }
+}
+
+/** Returns the identity of the server of an open connection. */
+export const serverOf = (client: pg.Client | pg.PoolClient): ServerIdentity =>
+  (client as pg.Client as VerifiedClient).introduction.server
+
+/** Closes a connection within 5 s, even if its server is frozen and never responds. */
+export async function closeClient(client: pg.Client): Promise<void> {
+  await withDeadline(client.end(), AWAY_MS).catch(() => undefined)
+  hangUp(client)
+}

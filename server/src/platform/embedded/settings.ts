@@ -1,0 +1,30 @@
+/** The settings of the embedded server, which are durable, suit one machine, and keep patient data out of the log. */
+
+/** The default settings. The `settings` of `startEmbedded` override them. */
+export const SETTINGS: Readonly<Record<string, string>> = {
+  max_connections: '60',
+  shared_buffers: '128MB',
+  min_wal_size: '80MB',
+  max_wal_size: '512MB',
+  // JIT compilation only pays off for long analytical queries, which this service does not run.
+  jit: 'off',
+  timezone: 'UTC',
+  // Sets these defaults explicitly, so that no edit of postgresql.conf can lose an acknowledged change.
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+  log_timezone: 'UTC',
+  log_line_prefix: '%m [%p] ',
+  log_checkpoints: 'off',
+  // The service logs failed statements itself. The server's messages, details and parameters would repeat patient data.
+  // "log" ranks above "error", so the server's own events are still logged.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_statement: 'none',
+  log_min_duration_statement: '-1',
+  log_parameter_max_length: '0',
+  log_parameter_max_length_on_error: '0',
+}

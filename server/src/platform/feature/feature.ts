@@ -1,0 +1,116 @@
+/** The types of the parts that a feature passes to the composition root. Every part except the name is optional. */
+import type { Static, TSchema } from 'typebox'
+import type { Conflicts, PurgeRows, TenantTx } from '../db/index.ts'
+import type { AnyOperation, Outgoing, Redirects } from '../http/index.ts'
+import type { Upkeep } from '../lifecycle/upkeep.ts'
+import type { Fix } from './fix.ts'
+import type { RestoreColumns, RestoreSteps } from './restore-columns.ts'
+import type { RestoreRules } from './restore-rule.ts'
+
+export type State = 'ok' | 'degraded' | 'down'
+
+/** The state of a component, with details for administrators unless it is `ok`. */
+export interface ComponentHealth {
+  state: State
+  /** The reason why the component is not `ok`, in one sentence. */
+  reason?: string | undefined
+  /** When the component entered the state, ISO 8601; undefined if it does not know. */
+  since?: string | null | undefined
+  /** The page in `docs/runbooks` that explains what to do. */
+  runbook?: string | undefined
+}
+
+/** Returns the current state of a component. */
+export type HealthCheck = () => State | ComponentHealth
+
+/** Background work, which runs from startup on nodes whose role is not `api`. */
+export interface Background {
+  /** Looks for work now. Resolves when all due work is done. */
+  idle(): Promise<unknown>
+  /** Starts no further work, and waits up to a few seconds for running work. */
+  stop(): Promise<unknown>
+}
+
+/** Whether a capability is available; a function if this can change while the service runs. */
+export type Capability = boolean | (() => boolean)
+
+/** Returns a count of rows in the scope of the transaction. */
+export type CountRows = (tx: TenantTx) => Promise<number>
+
+/** The context in which a part of the overview is read. */
+export interface OverviewView {
+  /** The caller's own tenant, or the tenant named in the request; null for all tenants. */
+  readonly tenantId: number | null
+  /** The current time, ISO 8601. */
+  readonly now: string
+  /** The start of the first of the 24 hours in each series (`lib/hours.ts`). */
+  readonly since: string
+}
+
+/** A part of the overview: its schema in the response, and a function that reads a few indexed rows. */
+export interface OverviewPart {
+  readonly schema: TSchema
+  /**
+   * Whether superadmins also see rows without a tenant. Their transaction then sees all tenants, and the part narrows
+   * its rows with `ofInstallation`.
+   */
+  readonly isOfInstallation?: boolean
+  /** Reads the part. Returns null if it has nothing to report for this view. */
+  read(tx: TenantTx, view: OverviewView): Promise<unknown>
+}
+
+/** Returns the part unchanged. Checks at compile time that `read` returns data of the schema. */
+export function overviewPart<S extends TSchema>(
+  part: Omit<OverviewPart, 'schema' | 'read'> & {
+    schema: S
+    read(tx: TenantTx, view: OverviewView): Promise<Static<S> | null>
+  },
+): OverviewPart {
+  return part
+}
+
+export type OverviewParts = Readonly<Record<string, OverviewPart>>
+
+/**
+ * An opened feature. Its `index.ts` exports the one function that opens it, whose parameters list the feature's
+ * dependencies. The feature registers its metrics itself, on the registry of the core.
+ */
+export interface Feature {
+  /** The name of the feature's folder. */
+  readonly name: string
+  /** The restore rule of each table of the feature. */
+  readonly tables?: RestoreRules
+  /** The restore rule of each column in the feature's restored and merged tables. */
+  readonly columns?: RestoreColumns
+  /** The feature's steps within an in-place restore. */
+  readonly restoring?: RestoreSteps
+  readonly operations?: readonly AnyOperation[]
+  /** The messages that the feature sends to external receivers, for the OpenAPI document. */
+  readonly outgoing?: Outgoing
+  readonly upkeep?: readonly Upkeep[]
+  background?(): Background
+  /**
+   * Whether the background work contacts external systems. If so, it does not start while outgoing messages are paused.
+   */
+  readonly goesOut?: boolean
+  /** The health checks of the feature's components, by their names in the health report. */
+  readonly checks?: Readonly<Record<string, HealthCheck>>
+  /** The counts in the health report, by name. */
+  readonly counts?: Readonly<Record<string, CountRows>>
+  /** The parts that may need a person's attention, by their names in the overview's `attention`. */
+  readonly attention?: OverviewParts
+  /** The figures of the feature, by their names in the overview's `counts`. */
+  readonly figures?: OverviewParts
+  /** The capabilities available with this configuration, by their names in `GET /api/auth/capabilities`. */
+  readonly capabilities?: Readonly<Record<string, Capability>>
+  readonly purgeRows?: PurgeRows
+  /** The problem code that the caller receives for a violated constraint, by the name of the constraint. */
+  readonly conflicts?: Conflicts
+  /** The self-healing fixes of the feature. */
+  readonly fixes?: readonly Fix[]
+  readonly redirects?: Redirects
+  /** Immediately ends work that would delay a shutdown. Called at the beginning of a shutdown. */
+  stopping?(): unknown
+  /** Releases what opening the feature acquired. Called after all work has ended. */
+  close?(): unknown
+}

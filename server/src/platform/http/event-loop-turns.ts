@@ -1,0 +1,22 @@
+/** Spreads work over several turns of the event loop, so that many pieces of work never block it. */
+
+/** Runs `work` in a separate event-loop turn, after all work that was queued earlier. */
+export type TakeTurns = (work: () => void) => void
+
+/**
+ * Creates a queue that runs one piece of work per turn.
+ * @param wait calls back in a later turn of the event loop, after all callbacks that are already due
+ */
+export function oneATurn(wait: (next: () => void) => unknown = setImmediate): TakeTurns {
+  const waiting: (() => void)[] = []
+  const next = () => {
+    const work = waiting.shift()
+    // Schedule the next piece first: this one may throw, and the rest must still run.
+    if (waiting.length > 0) wait(next)
+    work?.()
+  }
+  return (work) => {
+    waiting.push(work)
+    if (waiting.length === 1) wait(next)
+  }
+}

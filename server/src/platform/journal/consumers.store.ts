@@ -1,0 +1,86 @@
+/** SQL statements for consumer positions, and for transactions that block the consumers. */
+import { sql } from 'kysely'
+import { LOCKS, type TenantTx } from '../db/index.ts'
+
+export interface ConsumerPosition {
+  consumer: string
+  /** The id of the last entry that the consumer has read, or null if it has read none. */
+  entry_id: number | null
+  moved_at: string | null
+  failing_since: string | null
+  /** The time of the next unread entry, or null if the consumer has read all entries. */
+  waiting_since: string | null
+  /** True if no older entry can still be committed before the next unread entry. */
+  is_settled: boolean | null
+}
+
+/**
+ * Returns the position of each consumer and its next unread entry.
+ * @param horizon a transaction id; transactions below it have ended
+ */
+export async function standings(
+  tx: TenantTx,
+  consumers: readonly string[],
+  horizon: string,
+): Promise<ConsumerPosition[]> {
+  const { rows } = await sql<ConsumerPosition>`
+    select wanted.consumer, c.id as entry_id, c.updated_at as moved_at, c.failing_since,
+      next.created_at as waiting_since, next.is_settled
+    from unnest(${consumers}::text[]) as wanted(consumer)
+      left join journal_consumers c using (consumer)
+      left join lateral (
+        select created_at, xid < ${horizon}::xid8 as is_settled from journal
+        where not is_access and (xid, id) > (coalesce(c.xid, '0'), coalesce(c.id, 0))
+        order by xid, id limit 1) next on true`.execute(tx.db)
+  return rows
+}
+
+/** A database connection whose transaction has written, or may have written. */
+export interface Writer {
+  pid: number
+  /** Start times of connection and transaction, in microseconds. They identify the transaction. */
+  connected: string
+  begun: string | null
+  /** The start of the transaction (ISO 8601), or null if the owner of the tables may not see it. */
+  begun_at: string | null
+  application: string
+}
+
+/** True for the service's own long jobs, restores and migrations, which may take as long as they need. */
+const isRightful = sql<boolean>`exists (
+  select from pg_locks l
+  where l.pid = w.pid and l.locktype = 'advisory' and l.granted
+    and l.database = (select oid from pg_database where datname = current_database())
+    and (l.objsubid = 2 and l.classid in (${LOCKS.longJobs}, ${LOCKS.maintenance})
+      or l.objsubid = 1 and l.objid in (${LOCKS.migrations}, ${LOCKS.setup}, ${LOCKS.keyRotation})))`
+
+export async function listWriters(tx: TenantTx): Promise<Writer[]> {
+  const { rows } = await sql<Writer>`
+    select w.pid, w.connected_at::text as connected, w.begun_at::text as begun, w.begun_at,
+      w.application
+    from running_writers() w where not ${isRightful} order by w.begun_at`.execute(tx.db)
+  return rows
+}
+
+/**
+ * Ends a connection. Returns true if it has ended, false if it does not end, or undefined if its transaction was gone.
+ */
+export async function endWriter(
+  tx: TenantTx,
+  { pid, connected, begun }: Pick<Writer, 'pid' | 'connected' | 'begun'>,
+): Promise<boolean | undefined> {
+  const { rows } = await sql<{ ended: boolean | null }>`
+    select end_writer(w.pid, ${connected}::timestamptz, ${begun}::timestamptz) as ended
+    from (values (${pid}::integer)) w(pid) where not ${isRightful}`.execute(tx.db)
+  return rows[0]?.ended ?? undefined
+}
+
+/** Returns true if a prepared (two-phase) transaction that was prepared before this time is still pending. */
+export async function isAnyPrepared(tx: TenantTx, before: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_prepared_xacts
+    where database = current_database() and prepared < ${before}::timestamptz limit 1`.execute(
+    tx.db,
+  )
+  return rows.length > 0
+}

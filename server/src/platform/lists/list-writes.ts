@@ -1,0 +1,74 @@
+/**
+ * Finds and deletes the recorded writes to tables of lists. A cached total is valid only while no later write is
+ * recorded (`totals.ts`).
+ */
+import { type RawBuilder, sql } from 'kysely'
+import type { Scopes } from '../db/scope.ts'
+import { statement } from '../db/statements.ts'
+import type { SentStatement, TenantTx } from '../db/transaction.ts'
+import type { Upkeep } from '../lifecycle/upkeep.ts'
+
+/** The interval between deletions. It is twice the lifetime of a cached total, so a deletion may run late. */
+const FORGET_EVERY_MS = 2 * 60_000
+
+interface Watched {
+  snapshot: string
+  tables: readonly string[]
+  tenantId: number
+}
+
+const unchangedWhere = (ofTenant: (tenantId: RawBuilder<number>) => RawBuilder<unknown>) =>
+  statement<Watched>(
+    (value) => sql`
+      select not exists (select from list_writes w
+        where w.xid >= pg_snapshot_xmin(${value('snapshot')}::pg_snapshot)
+          and not pg_visible_in_snapshot(w.xid, ${value('snapshot')}::pg_snapshot)
+          and w.list = any(${value('tables')}::text[]) ${ofTenant(value('tenantId'))}) as is_unchanged`,
+  )
+const unchangedOfTenant = unchangedWhere((tenantId) => sql`and w.tenant_id = ${tenantId}`)
+const unchangedOfAll = unchangedWhere(() => sql``)
+
+/** Queries whether the tables are unchanged since `snapshot`, as far as the transaction sees. */
+export function isUnchangedSince(
+  tx: TenantTx,
+  tables: readonly string[],
+  snapshot: string,
+): SentStatement<{ is_unchanged: boolean }> {
+  // A list across tenants also changes when tenants are added or removed.
+  return tx.sendFor(
+    tx.tenantId === null
+      ? unchangedOfAll({ snapshot, tables: [...tables, 'tenants'], tenantId: 0 })
+      : unchangedOfTenant({ snapshot, tables, tenantId: tx.tenantId }),
+  )
+}
+
+/**
+ * Deletes the recorded writes that are visible to the earlier snapshot `before`, because every cached total is newer.
+ * Returns the snapshot for the next call. Also deletes rows with transaction ids that this cluster has not assigned
+ * yet. Those rows were copied from another cluster.
+ */
+export async function forgetWrites(db: Scopes, before: string | undefined): Promise<string> {
+  return db.acrossTenants(async (tx) => {
+    const { rows } = await sql<{ snapshot: string }>`
+      select pg_current_snapshot()::text as snapshot`.execute(tx.db)
+    const snapshot = rows[0]?.snapshot as string
+    if (before)
+      await sql`delete from list_writes
+        where pg_visible_in_snapshot(xid, ${before}::pg_snapshot)
+          or xid >= pg_snapshot_xmax(pg_current_snapshot())`.execute(tx.db)
+    return snapshot
+  })
+}
+
+/** Deletes recorded writes that are more than two minutes old, every two minutes and on every node. */
+export function listWritesUpkeep(db: Scopes): Upkeep {
+  let before: string | undefined
+  return {
+    what: 'cleanup of list write markers',
+    everyMs: FORGET_EVERY_MS,
+    isNeededToServe: false,
+    async run() {
+      before = await forgetWrites(db, before)
+    },
+  }
+}
