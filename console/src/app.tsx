@@ -1,4 +1,4 @@
-/** The routes of the console, and what follows the session: the guard, the sign-out and the way back. */
+/** The routes of the console, and their reaction to the session: the guard, the sign-out and the return to the page. */
 import { type Query, QueryClientProvider } from '@tanstack/react-query'
 import {
   createRootRoute,
@@ -24,7 +24,7 @@ import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
 import { partsRoute, signedInRoutes } from './shell/routes.tsx'
 
-/** The longest wait for the welcome before the form shows without it. */
+/** The longest wait for the welcome data before the form shows without them. */
 const WELCOME_WAIT_MS = 3000
 
 const rootRoute = createRootRoute({
@@ -48,7 +48,7 @@ const readNext = (search: Record<string, unknown>): { next?: string } => {
   return next === undefined || next === '/' ? {} : { next }
 }
 
-/** Returns the signed-in person, or leads to the sign-in page. */
+/** Returns the signed-in user, or redirects to the sign-in page. */
 async function requirePerson(location: ParsedLocation): Promise<Person> {
   const person = await session.ensure()
   if (!person) throw redirect({ to: '/sign-in', search: readNext({ next: location.href }) })
@@ -63,8 +63,8 @@ const personRoute = createRoute({
 })
 
 /**
- * Shows nothing of a page once nobody is signed in, and leads to the sign-in page. While the service is away nobody knows,
- * and the page inside says so.
+ * Hides the page and redirects to the sign-in page once the session has ended. While the service is unavailable the
+ * state of the session is unknown, and the page reports the failure.
  */
 function ForPerson() {
   return useSessionState().status === 'signed-out' ? <ToSignIn /> : <Outlet />
@@ -75,7 +75,7 @@ function ToSignIn() {
   return null
 }
 
-/** The parent of every page with the shell: for people who owe neither a password nor a second factor. */
+/** The parent of every page with the shell: for users who need not change a password or set up a second factor. */
 const shellRoute = createRoute({
   getParentRoute: () => personRoute,
   id: 'shell',
@@ -87,13 +87,13 @@ const shellRoute = createRoute({
   },
 })
 
-/** The parent of the pages without the shell. What they offer depends on the service, so they load its welcome. */
+/** The parent of the pages without the shell. Their content depends on the service, so they load its welcome data. */
 const entryRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'entry',
   loader: async () => {
     if (queries.getQueryData(welcomeQuery.queryKey)) return
-    // A service that is away or slow keeps nobody from the form.
+    // An unavailable or slow service must not keep visitors from the form.
     const welcome = await Promise.race([
       queries.fetchQuery({ ...welcomeQuery, retry: false }).catch(() => undefined),
       new Promise<undefined>((resolve) => setTimeout(resolve, WELCOME_WAIT_MS)),
@@ -194,7 +194,7 @@ declare module '@tanstack/react-router' {
   }
 }
 
-/** Leads to the sign-in page, and from there back to this page unless the person chose to leave. */
+/** Redirects to the sign-in page. Signing in there returns to this page, unless the user signed out deliberately. */
 function leaveForSignIn(): void {
   const state = session.state()
   const { href, search } = router.latestLocation
@@ -204,7 +204,7 @@ function leaveForSignIn(): void {
   void router.navigate({ to: '/sign-in', search: readNext({ next }), replace: true })
 }
 
-/** The data that concern nobody in particular stay. */
+/** True for data of a user. The welcome data are the same for everyone, so they stay in the cache. */
 const isOfPerson = ({ queryKey }: Query): boolean => queryKey[0] !== welcomeQuery.queryKey[0]
 
 function followSession(): void {

@@ -1,20 +1,20 @@
-/** Knows whether the service responds. Every page shows one banner while it does not. */
+/** Tracks whether the service responds. Every page shows one banner while the service does not respond. */
 import { useSyncExternalStore } from 'react'
 
-/** The banner goes when nothing has failed for this long, even if no request has succeeded since. */
+/** Hides the banner when nothing has failed for this long, even if no request has succeeded since. */
 const FORGET_AFTER_MS = 40_000
 
 let isAway = false
 let forgetting: ReturnType<typeof setTimeout> | undefined
 const listeners = new Set<() => void>()
 
-/** Notes the status of a response. */
+/** Records the status of a response. */
 export function noteAnswer(status: number, retryAfter = 0): void {
   if (status === 502 || status === 503 || status === 504) setAway(retryAfter)
   else if (isAway) clearAway()
 }
 
-/** Notes that no response arrived. */
+/** Records that no response arrived. */
 export function noteSilence(): void {
   setAway(0)
 }

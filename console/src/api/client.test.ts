@@ -32,7 +32,7 @@ test('sends a request again with the token that replaces a refused one', async (
   expect(sentWith).toEqual(['Bearer first', 'Bearer second'])
 })
 
-test('rejects a request after its person has signed out', async () => {
+test('rejects a request after its user has signed out', async () => {
   session.replaceToken.mockResolvedValue(undefined)
   await expect(api.GET('/api/auth/sessions')).rejects.toMatchObject({ status: 401 })
   expect(sentWith).toEqual(['Bearer first'])

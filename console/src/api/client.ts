@@ -1,4 +1,7 @@
-/** The typed client of the API. It adds the access token and renews it when needed. A request never changes its person. */
+/**
+ * The typed client of the API. It adds the access token and renews it when needed. A request is never repeated as
+ * another user.
+ */
 import type { components, paths } from '@wardkeep/client/api'
 import createClient from 'openapi-fetch'
 import { session } from '../session/index.ts'
@@ -18,7 +21,7 @@ export const api = createClient<paths>({
   redirect: 'error',
 })
 
-/** Returns the body of a successful response. Refusals reject before they get here. */
+/** Returns the body of a successful response. Refused requests reject earlier. */
 export async function take<Data>(call: Promise<{ data?: Data }>): Promise<Data> {
   const { data } = await call
   return data as Data

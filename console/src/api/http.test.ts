@@ -23,7 +23,7 @@ test('gives up on a service that does not respond in time', async () => {
   await refused
 })
 
-test('passes on that the caller gave up', async () => {
+test('reports that the caller has aborted the request', async () => {
   const caller = new AbortController()
   const sent = send(new Request('http://console.invalid/', { signal: caller.signal }))
   caller.abort()

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Sends a request.
- * @throws ApiError for every response but a success, and when none arrives
+ * @throws ApiError when the response is not a success, or no response arrives
  */
 export async function send(request: Request): Promise<Response> {
   let response: Response
@@ -16,12 +16,12 @@ export async function send(request: Request): Promise<Response> {
   try {
     response = await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) })
   } catch (error) {
-    // A request that its caller cancelled says nothing about the service.
+    // An aborted request does not show whether the service responds.
     if (request.signal.aborted) throw error
     noteSilence()
     throw new ApiError({ status: 0, detail: 'Wardkeep does not respond.' })
   } finally {
-    // A large body may take longer than the response.
+    // A large body may take longer than the time limit for the response.
     clearTimeout(timer)
   }
   if (response.ok) {
@@ -42,7 +42,7 @@ export function sendJson(method: string, path: string, body: unknown): Promise<R
       body: JSON.stringify(body),
       redirect: 'error',
       cache: 'no-store',
-      // Signing out has to reach the service even when the tab closes.
+      // The sign-out request must reach the service even if the tab closes.
       keepalive: true,
     }),
   )

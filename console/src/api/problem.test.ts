@@ -3,7 +3,7 @@ import { ApiError, problemOf, readRetryAfter, retryDelayOf } from './problem.ts'
 
 const NOW = Date.parse('2026-11-21T08:30:00Z')
 
-test('reads the code, the request id and the wait of a refusal', async () => {
+test('reads the code, the request id and the retry delay of a refusal', async () => {
   const refusal = Response.json(
     { detail: 'Too many requests', code: 'too_many_requests' },
     { status: 429, headers: { 'retry-after': '27', 'x-request-id': 'r-1' } },
@@ -45,7 +45,7 @@ test.each([
   expect(readRetryAfter(header, NOW)).toBe(seconds)
 })
 
-test('limits how long it waits for a service that is away', () => {
+test('limits how long it waits for an unavailable service', () => {
   const wait = (retryAfter?: number) =>
     retryDelayOf(new ApiError({ status: 503, detail: '', retryAfter }))
   expect([wait(), wait(0), wait(1), wait(3600)]).toEqual([5, 1, 1, 30])
@@ -64,6 +64,6 @@ test.each([
   [502, true],
   [503, true],
   [504, true],
-])('knows for status %i whether the same request may succeed later: %j', (status, isPassing) => {
+])('decides for status %i whether the same request may succeed later: %j', (status, isPassing) => {
   expect(new ApiError({ status, detail: '' }).isPassing).toBe(isPassing)
 })

@@ -38,17 +38,17 @@ export class ApiError extends Error {
     this.requestId = fields.requestId
   }
 
-  /** True when the service did not take the request, so that sending it again is safe. */
+  /** True if the service did not process the request, so that sending it again is safe. */
   get isUnavailable(): boolean {
     return this.status === 503
   }
 
-  /** True when nothing of the service answered: no connection, or a proxy without a service behind it. */
+  /** True if the service itself did not respond: no connection, or a proxy that cannot reach the service. */
   get isUnreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 504
   }
 
-  /** True when the same request may succeed later. */
+  /** True if the same request may succeed later. */
   get isPassing(): boolean {
     return this.isUnavailable || this.isUnreachable || this.status === 429
   }
@@ -57,12 +57,12 @@ export class ApiError extends Error {
 const DEFAULT_RETRY_SECONDS = 5
 const MAX_RETRY_SECONDS = 30
 
-/** Returns after how many seconds a request is sent again. Only a rate limit may ask for a long wait. */
+/** Returns the seconds to wait before the request is sent again. Only a rate limit may ask for a long wait. */
 export function retryDelayOf({ retryAfter = DEFAULT_RETRY_SECONDS, status }: ApiError): number {
   return Math.max(1, status === 429 ? retryAfter : Math.min(retryAfter, MAX_RETRY_SECONDS))
 }
 
-/** Reads a refusal. A proxy's refusal may have any body. */
+/** Reads the error from a refused response. The refusal of a proxy may have any body. */
 export async function problemOf(response: Response): Promise<ApiError> {
   const body = await readObject(response)
   const { detail, code } = body

@@ -4,14 +4,13 @@ import { ApiError, retryDelayOf } from './problem.ts'
 const STALE_MS = 5000
 
 /**
- * The data of the pages. A service that is away is asked again until it is back, and a limit is waited for. Other
- * refusals are final.
+ * The cache of the pages' data. Retries while the service is unavailable or limits requests. Other refusals are final.
  */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,
-      // The service may be in the same building while the internet is away.
+      // The service may be in the same building, reachable without the internet.
       networkMode: 'always',
       retry: (_count, error) => error instanceof ApiError && error.isPassing,
       retryDelay: (_count, error) => 1000 * (error instanceof ApiError ? retryDelayOf(error) : 1),

@@ -4,20 +4,20 @@ import { api, type Schemas, take } from './client.ts'
 import { send } from './http.ts'
 import { PREFIX } from './prefix.ts'
 
-/** The answer of `GET /api/console/welcome`. */
+/** The response of `GET /api/console/welcome`. */
 export interface Welcome {
-  /** The tenant that the Host names. */
+  /** The tenant that the Host header names. */
   tenant: { name: string; subdomain: string } | null
   demo: {
     subdomain: string
     password: string
-    people: readonly { email: string; role: Schemas['Profile']['role'] }[]
+    people: readonly { email: string; full_name: string; role: Schemas['Profile']['role'] }[]
   } | null
   password_reset_available: boolean
   registration_available: boolean
 }
 
-/** Assumed while the service does not respond, so that the sign-in form still shows. */
+/** The welcome to assume while the service does not respond, so that the sign-in form still shows. */
 export const UNKNOWN_WELCOME: Welcome = {
   tenant: null,
   demo: null,

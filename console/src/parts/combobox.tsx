@@ -10,20 +10,30 @@ export interface ComboboxOption {
   readonly label: string
 }
 
-interface ComboboxProps {
+/** The attributes that a form sets on its control. */
+export interface ComboboxAttributes {
+  readonly id?: string
+  readonly 'aria-invalid'?: true | undefined
+  readonly 'aria-describedby'?: string | undefined
+}
+
+interface ComboboxProps extends ComboboxAttributes {
   readonly label: string
   readonly options: readonly ComboboxOption[]
   readonly value: string
   readonly onChange: (value: string) => void
-  /** Called while someone types, to load options. Without it the given options are filtered. */
+  /** Called while the user types, to load options. If absent, the given options are filtered. */
   readonly onSearch?: (text: string) => void
+  /** Called when the field receives the focus, to load the first options. */
+  readonly onFocus?: () => void
   readonly placeholder?: string
-  readonly id?: string
   /** The label of a value that is not among the options, as after a search. */
   readonly valueLabel?: string
+  /** The text of an empty list. */
+  readonly message?: string
 }
 
-/** A choice out of many with a search, by the combobox pattern of the ARIA Authoring Practices. */
+/** A searchable choice among many options, by the combobox pattern of the ARIA Authoring Practices. */
 export function Combobox(props: ComboboxProps) {
   const ownId = useId()
   const id = props.id ?? ownId
@@ -38,14 +48,17 @@ export function Combobox(props: ComboboxProps) {
         role="combobox"
         autoComplete="off"
         aria-label={props.label}
+        aria-invalid={props['aria-invalid']}
+        aria-describedby={props['aria-describedby']}
         aria-expanded={state.open}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
         aria-activedescendant={state.open ? `${id}-${state.active}` : undefined}
         placeholder={props.placeholder}
         value={state.text ?? chosen ?? props.valueLabel ?? ''}
+        onFocus={props.onFocus}
         onClick={(event) => {
-          // Typing replaces what is chosen.
+          // Typing replaces the chosen value.
           event.currentTarget.select()
           state.show()
         }}
@@ -75,7 +88,7 @@ export function Combobox(props: ComboboxProps) {
         ))}
         {state.shown.length === 0 && (
           <ListOption id={`${id}-0`} isActive={false} isSelected={false}>
-            {comboboxTexts.nothingFound}
+            {props.message ?? comboboxTexts.nothingFound}
           </ListOption>
         )}
       </div>
@@ -92,6 +105,8 @@ function useCombobox({ options, value, onChange, onSearch }: ComboboxProps) {
   const close = () => {
     setOpen(false)
     setText(undefined)
+    // All options are shown when the list opens again.
+    if (text) onSearch?.('')
   }
   const show = () => {
     setWanted(
@@ -113,10 +128,10 @@ function useCombobox({ options, value, onChange, onSearch }: ComboboxProps) {
     if (option) onChange(option.value)
     close()
   }
-  const keys: Readonly<Record<string, () => void>> = {
+  const keys: Readonly<Record<string, () => unknown>> = {
     ArrowDown: () => (open ? setWanted(Math.min(active + 1, shown.length - 1)) : show()),
     ArrowUp: () => (open ? setWanted(Math.max(active - 1, 0)) : show()),
-    ...(open && { Enter: () => choose(active), Escape: close }),
+    ...(open && { Enter: () => shown[active] && choose(active), Escape: close }),
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const act = keys[event.key]

@@ -1,31 +1,38 @@
-import { type FormEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, type Ref, useId, useRef, useState } from 'react'
 import { commonTexts } from '../words/common.texts.ts'
 import { confirmTexts as texts } from './confirm.texts.ts'
 import { Dialog, DialogActions } from './dialog.tsx'
+import { type FormTrouble, troubleOfError } from './form-faults.ts'
+import { FormSummary } from './form-summary.tsx'
 
 interface ConfirmDangerProps {
-  /** Verb and object, for example "Block Nora Pfleger". The button says the same. */
+  /** Verb and object, for example "Block Nora Pfleger". The button has the same label. */
   readonly title: string
-  /** The consequence in numbers, and the way back. */
+  /** The consequence in numbers, and how to undo it. */
   readonly children: ReactNode
   readonly onConfirm: () => void
   readonly onCancel: () => void
-  /** The failure of the last attempt. */
-  readonly error?: string | undefined
+  /** The failure of the last attempt, such as an `ApiError`. */
+  readonly error?: unknown
+  /** True while the change is being sent. The dialog stays open to show the result. */
   readonly isBusy?: boolean
 }
 
-/** Asks before a dangerous change. The focus is on Cancel. */
+/** Asks before a dangerous change. Cancel has the focus. */
 export function ConfirmDanger(props: ConfirmDangerProps) {
   const cancel = useRef<HTMLButtonElement>(null)
   return (
-    <Dialog title={props.title} alert onClose={props.onCancel} initialFocus={cancel}>
+    <Dialog
+      title={props.title}
+      alert
+      isBusy={props.isBusy}
+      onClose={props.onCancel}
+      initialFocus={cancel}
+    >
       {props.children}
-      <ConfirmError text={props.error} />
+      <ConfirmTrouble trouble={troubleOfError(props.error)} />
       <DialogActions>
-        <button type="button" ref={cancel} onClick={props.onCancel}>
-          {commonTexts.cancel}
-        </button>
+        <CancelButton ref={cancel} isBusy={props.isBusy} onCancel={props.onCancel} />
         <button
           type="button"
           className="danger solid"
@@ -39,7 +46,7 @@ export function ConfirmDanger(props: ConfirmDangerProps) {
   )
 }
 
-/** The answers that a final confirmation collects besides the name. */
+/** The inputs of a final confirmation other than the name. */
 export interface FinalConfirmation {
   readonly password?: string
   readonly code?: string
@@ -48,12 +55,12 @@ export interface FinalConfirmation {
 interface ConfirmFinalProps extends Omit<ConfirmDangerProps, 'onConfirm'> {
   /** The name to type. */
   readonly name: string
-  /** True when the session was not confirmed within 5 minutes. */
+  /** True if the session was not confirmed within the last 5 minutes. */
   readonly asksPassword: boolean
   readonly onConfirm: (confirmation: FinalConfirmation) => void
 }
 
-/** Asks before a change without a way back: the name is typed and, if needed, the password. */
+/** Asks before an irreversible change. The reader types the name and, if needed, the password. */
 export function ConfirmFinal(props: ConfirmFinalProps) {
   const [fault, setFault] = useState<string>()
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -68,7 +75,7 @@ export function ConfirmFinal(props: ConfirmFinalProps) {
     props.onConfirm({ ...(password && { password }), ...(code && { code }) })
   }
   return (
-    <Dialog title={props.title} alert onClose={props.onCancel}>
+    <Dialog title={props.title} alert isBusy={props.isBusy} onClose={props.onCancel}>
       {props.children}
       <form className="stack confirm-fields" onSubmit={submit} noValidate>
         <ConfirmField name="name" label={texts.typeToConfirm(props.name)} />
@@ -83,11 +90,11 @@ export function ConfirmFinal(props: ConfirmFinalProps) {
             <ConfirmField name="code" label={texts.code} autoComplete="one-time-code" />
           </>
         )}
-        <ConfirmError text={fault ?? props.error} />
+        <ConfirmTrouble
+          trouble={fault ? { faults: [], message: fault } : troubleOfError(props.error)}
+        />
         <DialogActions>
-          <button type="button" onClick={props.onCancel}>
-            {commonTexts.cancel}
-          </button>
+          <CancelButton isBusy={props.isBusy} onCancel={props.onCancel} />
           <button type="submit" className="danger solid" aria-disabled={props.isBusy}>
             {props.title}
           </button>
@@ -121,6 +128,23 @@ function ConfirmField({ name, label, type = 'text', autoComplete = 'off' }: Conf
   )
 }
 
-function ConfirmError({ text }: { text: string | undefined }) {
-  return <div role="alert">{text && <p className="banner fault">{text}</p>}</div>
+interface CancelButtonProps {
+  readonly ref?: Ref<HTMLButtonElement>
+  readonly isBusy: boolean | undefined
+  readonly onCancel: () => void
+}
+
+function CancelButton({ ref, isBusy = false, onCancel }: CancelButtonProps) {
+  return (
+    <button type="button" ref={ref} aria-disabled={isBusy} onClick={() => !isBusy && onCancel()}>
+      {commonTexts.cancel}
+    </button>
+  )
+}
+
+/** Explains why the last attempt failed, as forms do. */
+function ConfirmTrouble({ trouble }: { trouble: FormTrouble | undefined }) {
+  const form = useId()
+  // The explanation takes the focus again after each failure.
+  return trouble && <FormSummary key={trouble.message} form={form} trouble={trouble} />
 }

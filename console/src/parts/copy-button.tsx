@@ -10,7 +10,7 @@ const RESULTS = {
 } as const
 
 /**
- * Copies a text to the clipboard. With `label` it is an icon that this text names. Shows nothing where the browser
+ * Copies a text to the clipboard. With `label`, the button is an icon with that label. Shows nothing where the browser
  * has no clipboard, as over plain HTTP.
  */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
@@ -20,7 +20,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
     const timer = setTimeout(() => setResult(undefined), CONFIRMED_MS)
     return () => clearTimeout(timer)
   }, [result])
-  // The type says that the clipboard always exists. Outside a secure context it does not.
+  // According to its type the clipboard always exists. Outside a secure context it does not.
   const clipboard: Clipboard | undefined = navigator.clipboard
   if (!clipboard) return null
   const copy = () =>

@@ -5,19 +5,25 @@ import './dialog.css'
 interface DialogProps {
   readonly title: string
   readonly children: ReactNode
-  /** Called when the dialog closes, also by Escape. The owner then stops rendering it. */
+  /** Called when the dialog closes, also by Escape. The owner must then stop rendering the dialog. */
   readonly onClose: () => void
+  /** True while the dialog cannot be closed. */
+  readonly isBusy?: boolean | undefined
   /** Interrupts the reader, for questions about danger. */
   readonly alert?: boolean
-  /** Takes the focus when the dialog opens; by default the first control does. */
+  /** The control that receives the focus when the dialog opens; the first one by default. */
   readonly initialFocus?: RefObject<HTMLElement | null>
 }
 
-/** A modal dialog, open for as long as it is rendered. The browser returns the focus when it closes. */
-export function Dialog({ title, children, onClose, alert = false, initialFocus }: DialogProps) {
+/** A modal dialog, open while it is rendered. The browser restores the focus when it closes. */
+export function Dialog(props: DialogProps) {
+  const { title, children, onClose, isBusy = false, alert = false, initialFocus } = props
   const titleId = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   useModal(dialog, initialFocus)
+  const close = () => {
+    if (!isBusy) onClose()
+  }
   return (
     <dialog
       ref={dialog}
@@ -25,9 +31,15 @@ export function Dialog({ title, children, onClose, alert = false, initialFocus }
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
-        onClose()
+        close()
       }}
-      // A page behind the dialog does not see its keys.
+      onClose={() => {
+        // Browsers close a dialog at the second Escape, even if the page prevents it. The owner decides instead.
+        if (!dialog.current || dialog.current.open) return
+        dialog.current.showModal()
+        close()
+      }}
+      // Keys pressed in the dialog do not reach the page behind it.
       onKeyDown={(event) => event.stopPropagation()}
     >
       <h2 id={titleId}>{title}</h2>

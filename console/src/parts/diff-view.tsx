@@ -6,15 +6,15 @@ import './diff-view.css'
 interface DiffViewProps {
   readonly before: Readonly<Record<string, FieldValue>>
   readonly after: Readonly<Record<string, FieldValue>>
-  /** Fields whose values are not shown. */
+  /** The fields whose values are not shown. */
   readonly hidden?: ReadonlySet<string>
-  /** The words of fields; a field without one shows its name. */
+  /** The labels of fields. A field without a label is shown under its name. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The fields that a change touched, before and after. */
+/** The changed fields, with their values before and after. */
 export function DiffView({ before, after, hidden = NONE, labels = {} }: DiffViewProps) {
   const [showsAll, setShowsAll] = useState(false)
   const all = diffFields(before, after)
@@ -89,7 +89,7 @@ interface LinesProps {
   readonly as: 'del' | 'ins'
 }
 
-/** The lines of a value; those that the other version lacks are marked. */
+/** The lines of a value. Lines that the other version lacks are marked. */
 function Lines({ lines, others, as: Mark }: LinesProps) {
   if (lines.length === 0) return <span className="muted">{texts.empty}</span>
   return [...new Set(lines)].map((line) =>

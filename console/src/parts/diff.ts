@@ -3,7 +3,7 @@
 /** The value of a field: absent and `null` are both empty. */
 export type FieldValue = unknown
 
-/** One field of a comparison. Lists and objects are given line by line. */
+/** One compared field. Lists and objects are split into lines. */
 export interface FieldDiff {
   readonly field: string
   readonly isChanged: boolean
@@ -11,7 +11,7 @@ export interface FieldDiff {
   readonly after: readonly string[]
 }
 
-/** Compares every field of two versions, changed ones first. */
+/** Compares every field of two versions. Changed fields come first. */
 export function diffFields(
   before: Readonly<Record<string, FieldValue>>,
   after: Readonly<Record<string, FieldValue>>,
@@ -25,7 +25,7 @@ export function diffFields(
   return [...diffs.filter(({ isChanged }) => isChanged), ...diffs.filter((diff) => !diff.isChanged)]
 }
 
-/** Writes a value as lines; an empty value has none. */
+/** Formats a value as lines. An empty value has no lines. */
 export function linesOf(value: FieldValue): readonly string[] {
   if (value === null || value === undefined || value === '') return []
   if (Array.isArray(value)) return value.map(inline)

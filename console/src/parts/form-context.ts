@@ -1,15 +1,15 @@
 import { createContext, use } from 'react'
 
-/** The part of a form that its fields know. */
+/** The parts of a form that its fields need. */
 export interface FormContextValue {
-  /** Starts the ids of the fields. */
+  /** The prefix of the ids of the fields. */
   id: string
   faultOf: (field: string) => string | undefined
 }
 
 export const FormContext = createContext<FormContextValue | undefined>(undefined)
 
-/** Returns the form around a field. */
+/** Returns the context of the form that contains the field. */
 export function useForm(): FormContextValue {
   const form = use(FormContext)
   if (!form) throw new Error('A field needs a form around it')

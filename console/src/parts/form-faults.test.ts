@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { ApiError } from '../api/problem.ts'
-import { troubleOf } from './form-faults.ts'
+import { failureSentence, troubleOf, troubleOfError } from './form-faults.ts'
 
 const FIELDS = new Set(['email', 'new_password'])
 
-test('puts the faults of the input beside their fields, in the order of the page', () => {
+test('shows the faults of the input beside their fields, in the order of the page', () => {
   const error = new ApiError({
     status: 422,
     detail: 'HTTP 422',
@@ -37,15 +37,41 @@ test('counts down after too many attempts', () => {
   expect(waitUntil).toBeGreaterThan(Date.now() + 29_000)
 })
 
-test('names the connection when nothing responds', () => {
+test('blames the connection if nothing responds', () => {
   const error = new ApiError({ status: 0, detail: '' })
   expect(troubleOf(error, FIELDS).message).toContain('Check your connection')
 })
 
-test('shows the request id of a server error and keeps its detail to itself', () => {
+test('shows the request id of a server error, and hides its detail', () => {
   const error = new ApiError({ status: 500, detail: 'Internal error', requestId: 'r-2' })
   expect(troubleOf(error, FIELDS)).toMatchObject({
     message: 'Something went wrong. Try again.',
     requestId: 'r-2',
   })
+})
+
+test('explains the failure of an action without a form', () => {
+  const refused = new ApiError({ status: 409, detail: 'already decided', requestId: 'r-2' })
+  expect(troubleOfError(refused)).toEqual({
+    message: 'Already decided.',
+    faults: [],
+    requestId: 'r-2',
+  })
+  expect(troubleOfError(new TypeError('broken'))).toEqual({
+    message: 'Something went wrong. Try again.',
+    faults: [],
+  })
+  expect(troubleOfError(null)).toBeUndefined()
+})
+
+test.each([429, 503])('says how long to wait after the status %i', (status) => {
+  const error = new ApiError({ status, detail: '', retryAfter: 40 })
+  expect(troubleOfError(error)).toMatchObject({ waitUntil: error.receivedAt + 40_000 })
+})
+
+test('explains in one paragraph why an action failed', () => {
+  const taken = new ApiError({ status: 409, detail: 'name taken', requestId: 'r-3' })
+  expect(failureSentence(taken)).toBe('Name taken. Request r-3.')
+  const limited = new ApiError({ status: 429, detail: '', retryAfter: 40 })
+  expect(failureSentence(limited)).toBe('Too many attempts. Try again in 40 seconds.')
 })

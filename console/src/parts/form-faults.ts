@@ -1,5 +1,5 @@
 /** Finds what is wrong with a form: before it is sent, and in the refusal of the service. */
-import type { ApiError } from '../api/problem.ts'
+import { ApiError } from '../api/problem.ts'
 import { formTexts } from './form.texts.ts'
 
 /** A fault of one field. */
@@ -18,7 +18,8 @@ export interface FormTrouble {
   waitUntil?: number | undefined
 }
 
-type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
+/** A named control of a form. */
+export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
 /** Returns the named controls of a form. */
 export function controlsOf(form: HTMLFormElement): Control[] {
@@ -31,7 +32,7 @@ export function controlsOf(form: HTMLFormElement): Control[] {
   )
 }
 
-/** Returns what the browser finds wrong with the controls. */
+/** Returns the faults that the browser finds in the controls. */
 export function findFaults(form: HTMLFormElement): FieldFault[] {
   return controlsOf(form)
     .filter((control) => !control.validity.valid)
@@ -40,6 +41,8 @@ export function findFaults(form: HTMLFormElement): FieldFault[] {
 
 function describeFault(control: Control): string {
   const { valueMissing, typeMismatch, tooShort } = control.validity
+  if (control.type === 'number' && 'max' in control && !valueMissing)
+    return formTexts.outOfRange(control.min, control.max)
   if (valueMissing) return control.dataset.missing ?? formTexts.invalid
   if (typeMismatch) return formTexts.notAnEmail
   if (tooShort && 'minLength' in control) return formTexts.tooShort(control.minLength)
@@ -47,12 +50,13 @@ function describeFault(control: Control): string {
 }
 
 /**
- * Returns the trouble that a refusal means for a form.
+ * Converts a refusal to the faults of a form.
  * @param fields the names of its fields, in their order on the page
  */
 export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTrouble {
   if (error.status === 429)
     return { faults: [], message: formTexts.tooManyAttempts, ...waitOf(error) }
+  if (error.isUnavailable) return { faults: [], message: formTexts.unavailable, ...waitOf(error) }
   if (error.isUnreachable) return { faults: [], message: formTexts.unreachable }
   const found = error.issues.map(({ loc, msg }) => ({
     field: loc.findLast((step) => fields.has(String(step)))?.toString(),
@@ -66,21 +70,40 @@ export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTro
   return { faults, message: messageOf(error, others), requestId: error.requestId }
 }
 
+/** Converts the error of an action without a form to faults. Returns undefined for a successful action. */
+export function troubleOfError(error: unknown): FormTrouble | undefined {
+  if (error instanceof ApiError) return troubleOf(error, NO_FIELDS)
+  return error ? { faults: [], message: formTexts.failed } : undefined
+}
+
+/** Explains in one paragraph why an action failed, for messages that cannot count down. */
+export function failureSentence(error: unknown): string {
+  const { message = formTexts.failed, waitUntil, requestId } = troubleOfError(error) ?? {}
+  const seconds = waitUntil === undefined ? 0 : Math.ceil((waitUntil - Date.now()) / 1000)
+  return [
+    message,
+    ...(seconds > 0 ? [formTexts.tryAgainIn(seconds)] : []),
+    ...(requestId ? [`${formTexts.requestId(requestId)}.`] : []),
+  ].join(' ')
+}
+
+const NO_FIELDS: ReadonlySet<string> = new Set()
+
 function messageOf(error: ApiError, others: readonly string[]): string | undefined {
   if (error.issues.length > 0) return others.length > 0 ? others.join(' ') : undefined
   return error.status >= 500 ? formTexts.failed : sentence(error.detail)
 }
 
-const waitOf = ({ retryAfter }: ApiError) =>
-  retryAfter === undefined ? {} : { waitUntil: Date.now() + retryAfter * 1000 }
+const waitOf = ({ retryAfter, receivedAt }: ApiError) =>
+  retryAfter === undefined ? {} : { waitUntil: receivedAt + retryAfter * 1000 }
 
-/** Returns the trouble of one field. Its message replaces that of the service. */
+/** Returns the fault of a single field. Its message replaces the message of the service. */
 export const faultAt = (field: string, message: string): FormTrouble => ({
   message: undefined,
   faults: [{ field, message }],
 })
 
-/** Writes a message of the service as a sentence. */
+/** Formats a message of the service as a sentence. */
 function sentence(message: string): string {
   const text = message.replace(/^Value error, /, '')
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`

@@ -9,7 +9,7 @@ interface FieldProps {
   hint?: ReactNode
   /** The message when a required field is empty. */
   missing?: string
-  /** Moves the focus here when the field appears. */
+  /** Moves the focus to this field when it appears. */
   focused?: boolean
 }
 
@@ -31,7 +31,7 @@ export function Field({ name, label, hint, missing, focused, ...input }: InputPr
   )
 }
 
-/** A password, with a button that shows it. */
+/** A password field with a button that shows the password. */
 export function PasswordField({ name, label, hint, missing, focused, ...input }: InputProps) {
   const [isShown, setShown] = useState(false)
   return (
@@ -98,7 +98,8 @@ interface LabelledProps {
   children: (attributes: ControlAttributes) => ReactNode
 }
 
-function Labelled({ name, label, hint, isOptional = false, children }: LabelledProps) {
+/** A control with its label, hint and fault. */
+export function Labelled({ name, label, hint, isOptional = false, children }: LabelledProps) {
   const form = useForm()
   const id = fieldId(form.id, name)
   const fault = form.faultOf(name)
@@ -135,7 +136,7 @@ function focusOnce(control: HTMLElement | null): void {
 
 type CheckProps = Omit<InputProps, 'hint' | 'focused'>
 
-/** A box to tick, with its label beside it. */
+/** A checkbox with its label beside it. */
 export function CheckField({ name, label, missing, ...input }: CheckProps) {
   const form = useForm()
   const id = fieldId(form.id, name)

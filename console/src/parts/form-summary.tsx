@@ -1,8 +1,9 @@
-/** The faults of a form, on top of it. The summary takes the focus when it appears. */
+/** The faults of a form, listed above it. The summary takes the focus when it appears. */
 import { useSyncExternalStore } from 'react'
 import { formTexts } from './form.texts.ts'
 import { fieldId } from './form-context.ts'
 import type { FormTrouble } from './form-faults.ts'
+import './form.css'
 
 interface SummaryProps {
   form: string
@@ -38,7 +39,7 @@ function FaultLink({ target, children }: { target: string; children: string }) {
     <a
       href={`#${target}`}
       onClick={(event) => {
-        // The address stays as it is: the router would read the fragment as a navigation.
+        // Does not change the URL, because the router would treat the fragment as a navigation.
         event.preventDefault()
         document.getElementById(target)?.focus()
       }}
@@ -48,7 +49,10 @@ function FaultLink({ target, children }: { target: string; children: string }) {
   )
 }
 
-/** Counts down to a time. Only the first and the last sentence are read out, as the seconds would interrupt everything else. */
+/**
+ * Counts down to a time. Screen readers announce only the first and the last message, because the seconds would
+ * interrupt everything else.
+ */
 export function WaitMessage({ message, until }: { message: string; until: number }) {
   const now = useSyncExternalStore(eachSecond, () => Math.floor(Date.now() / 1000))
   const left = Math.ceil(until / 1000 - now)

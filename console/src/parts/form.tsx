@@ -1,7 +1,8 @@
-/** A form that says what is wrong beside the field and on top, and sends once. */
+/** A form that shows faults beside the fields and above the form, and prevents sending twice. */
 import {
   type FormEvent,
   type ReactNode,
+  type RefObject,
   useCallback,
   useId,
   useMemo,
@@ -11,8 +12,9 @@ import {
 import { ApiError, retryDelayOf } from '../api/problem.ts'
 import { drafts, session } from '../session/index.ts'
 import { formTexts } from './form.texts.ts'
+import { draftOf } from './form-changes.ts'
 import { FormContext } from './form-context.ts'
-import { DraftOffer, draftOf } from './form-draft.tsx'
+import { DraftOffer } from './form-draft.tsx'
 import {
   controlsOf,
   type FieldFault,
@@ -23,7 +25,7 @@ import {
 import { FormSummary } from './form-summary.tsx'
 import './form.css'
 
-/** Reads the value of a field; empty for a field that the form does not have. */
+/** Reads the value of a field; empty if the form has no such field. */
 export type ReadField = (name: string) => string
 
 interface FormProps {
@@ -32,19 +34,21 @@ interface FormProps {
   submit: string
   /** The label of the button while the form is being sent. */
   busy: string
-  /** Returns the words for refusals that the page knows more about, and the field they concern. */
+  /** Returns the message for a refusal that the page explains better, and the field that it concerns. */
   explain?: (error: ApiError) => Partial<FormTrouble> | false | undefined
-  /** Names the form for drafts: what was typed is offered again after a sign-out for inactivity. */
+  /** The name of the form for drafts. After a sign-out for inactivity the typed text is offered again. */
   draft?: string
   children: ReactNode
   /** Stands below the button. */
   footer?: ReactNode
+  formRef?: RefObject<HTMLFormElement | null>
 }
 
 const NO_TROUBLE: FormTrouble = { faults: [] }
 
 /** A form with its fields as children. */
-export function Form({ onSubmit, submit, busy, explain, draft, children, footer }: FormProps) {
+export function Form({ onSubmit, submit, busy, explain, draft, ...props }: FormProps) {
+  const { children, footer, formRef } = props
   const id = useId()
   const isSending = useRef(false)
   const [isBusy, setBusy] = useState(false)
@@ -85,7 +89,13 @@ export function Form({ onSubmit, submit, busy, explain, draft, children, footer 
 
   return (
     <FormContext value={context}>
-      <form id={id} className="form" noValidate onSubmit={handleSubmit} ref={useDraft(draft)}>
+      <form
+        id={id}
+        className="form"
+        noValidate
+        onSubmit={handleSubmit}
+        ref={useDraft(draft, formRef)}
+      >
         {isShown(trouble) && <FormSummary key={attempt} form={id} trouble={trouble} />}
         {draft && <DraftOffer name={draft} form={id} />}
         {children}
@@ -101,7 +111,7 @@ export function Form({ onSubmit, submit, busy, explain, draft, children, footer 
 const isShown = ({ faults, message }: FormTrouble): boolean =>
   faults.length > 0 || message !== undefined
 
-/** Replaces what the page explains better. A refusal that a person can act on needs no request id. */
+/** Replaces the messages that the page explains better. A refusal that the user can resolve needs no request id. */
 const explainedTrouble = (
   trouble: FormTrouble,
   explanation: Partial<FormTrouble> | false | undefined,
@@ -124,8 +134,8 @@ function troubleWith(
 }
 
 /**
- * Sends a form again for as long as the service is unavailable and the form is on the page. Returns the faults that
- * keep it from being sent.
+ * Sends a form, and retries while the service is unavailable and the form is on the page. Returns the faults that
+ * prevent sending.
  */
 async function sendPatiently(
   form: HTMLFormElement,
@@ -153,14 +163,18 @@ function readerOf(form: HTMLFormElement): ReadField {
   }
 }
 
-/** Returns a ref that keeps the draft when the session ends while the form is on the page. */
-function useDraft(draft: string | undefined) {
+/** Returns a ref that stores the draft if the session ends while the form is on the page. */
+function useDraft(draft: string | undefined, formRef: FormProps['formRef']) {
   return useCallback(
-    (form: HTMLFormElement) => () => {
-      if (draft === undefined || session.state().status === 'signed-in') return
-      const typed = draftOf(form)
-      if (typed) drafts.keep(draft, typed)
+    (form: HTMLFormElement) => {
+      if (formRef) formRef.current = form
+      return () => {
+        if (formRef) formRef.current = null
+        if (draft === undefined || session.state().status === 'signed-in') return
+        const typed = draftOf(form)
+        if (typed) drafts.keep(draft, typed)
+      }
     },
-    [draft],
+    [draft, formRef],
   )
 }

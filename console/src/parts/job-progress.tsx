@@ -5,7 +5,7 @@ import { jobProgressTexts as texts } from './job-progress.texts.ts'
 import { ToneBadge } from './status-badge.tsx'
 import './job-progress.css'
 
-/** A job of the service, as its page knows it. */
+/** A job of the service, with the data that its page has. */
 export interface Job {
   /** `maintenance` while the service answers 503, as during a restore. */
   readonly state: 'queued' | 'running' | 'maintenance' | 'completed' | 'failed'
@@ -13,7 +13,7 @@ export interface Job {
   readonly phase: string
   readonly done?: number
   readonly total?: number
-  /** The counted thing, in the singular. */
+  /** The noun for the counted items, in the singular. */
   readonly noun?: string
   readonly secondsLeft?: number
   readonly startedAt: string

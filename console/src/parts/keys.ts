@@ -1,4 +1,4 @@
-/** The keyboard shortcuts of the page that is shown. One listener serves them all. */
+/** The keyboard shortcuts of the current page. One listener handles them all. */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 
 /** A shortcut: one key ("j"), a chord ("ctrl+k") or two keys after each other ("g u"). */
@@ -15,7 +15,7 @@ let shortcuts: readonly Shortcut[] = []
 let prefix: { key: string; at: number } | undefined
 const listeners = new Set<() => void>()
 
-/** Registers shortcuts for as long as the component is shown. */
+/** Registers shortcuts while the component is shown. */
 export function useShortcuts(own: readonly Shortcut[]): void {
   const latest = useRef(own)
   latest.current = own
@@ -36,17 +36,17 @@ export function useAllShortcuts(): readonly Shortcut[] {
   return useSyncExternalStore(subscribe, () => shortcuts)
 }
 
-/** True unless the user switched shortcuts of single letters off. */
+/** True unless the user disabled single-letter shortcuts. */
 export const areSingleKeysOn = (): boolean => localStorage.getItem(STORAGE_KEY) !== 'off'
 
-/** Switches shortcuts of single letters on or off, in this browser. */
+/** Enables or disables single-letter shortcuts in this browser. */
 export function switchSingleKeys(isOn: boolean): void {
   if (isOn) localStorage.removeItem(STORAGE_KEY)
   else localStorage.setItem(STORAGE_KEY, 'off')
   for (const listener of listeners) listener()
 }
 
-/** Returns whether single letters are on, and follows changes. */
+/** Returns whether single-letter shortcuts are enabled, and re-renders when this changes. */
 export function useSingleKeys(): boolean {
   return useSyncExternalStore(subscribe, areSingleKeysOn)
 }
@@ -61,7 +61,7 @@ function setShortcuts(next: readonly Shortcut[]): void {
   for (const listener of listeners) listener()
 }
 
-/** Starts listening; returns how to stop. The shell calls it once. */
+/** Starts listening. Returns a function that stops listening. The shell calls this once. */
 export function listenToKeys(): () => void {
   window.addEventListener('keydown', handleKey)
   return () => window.removeEventListener('keydown', handleKey)
@@ -80,7 +80,7 @@ function handleKey(event: KeyboardEvent): void {
   const pressed = nameOf(event, hasModifier)
   const sequence =
     prefix && event.timeStamp - prefix.at < SEQUENCE_MS ? `${prefix.key} ${pressed}` : pressed
-  // The latest registration wins, so that a page can take a key over from the shell.
+  // The latest registration wins, so that a page can override a shortcut of the shell.
   const found = shortcuts.findLast(({ keys }) => keys === sequence)
   const isPrefix = !found && shortcuts.some(({ keys }) => keys.startsWith(`${pressed} `))
   prefix = isPrefix ? { key: pressed, at: event.timeStamp } : undefined
@@ -94,7 +94,7 @@ const isAllowed = (key: string): boolean => key.length > 1 || areSingleKeysOn()
 function nameOf(event: KeyboardEvent, hasModifier: boolean): string {
   const key = event.key.toLowerCase()
   if (hasModifier) return `ctrl+${key}`
-  // Shift is part of characters such as "?", but not of letters.
+  // Shift is required for characters such as "?", but not for letters.
   return event.shiftKey && /^[a-z]$/.test(key) ? `shift+${key}` : key
 }
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Returns whether a media query matches, and follows changes. */
+/** Returns whether a media query matches, and re-renders when this changes. */
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (listener) => {

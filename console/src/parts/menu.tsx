@@ -4,7 +4,7 @@ import type { IconName } from './icons.ts'
 import { moveFocus } from './move-focus.ts'
 import './popup.css'
 
-/** One choice of a menu. With `checked` it is one of several that exclude each other. */
+/** One item of a menu. An item with `checked` is one of several exclusive choices. */
 export interface MenuItem {
   readonly label: string
   readonly onSelect: () => void
@@ -15,7 +15,7 @@ export interface MenuItem {
 interface MenuProps {
   readonly children: ReactNode
   readonly items: readonly MenuItem[]
-  /** Names the button when its content does not. */
+  /** The label of the button if its content has no text. */
   readonly label?: string
   readonly className?: string
 }
@@ -24,13 +24,11 @@ interface MenuProps {
 export function Menu({ children, items, label, className = '' }: MenuProps) {
   const id = useId()
   const popup = useRef<HTMLDivElement>(null)
-  /** The item that takes the focus when the menu opens. */
-  const first = useRef(0)
   const openByArrow = (event: KeyboardEvent<HTMLButtonElement>) => {
     if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return
     event.preventDefault()
-    first.current = event.key === 'ArrowUp' ? -1 : 0
     popup.current?.showPopover({ source: event.currentTarget })
+    if (event.key === 'ArrowUp') itemsOf(popup.current).at(-1)?.focus()
   }
   return (
     <>
@@ -52,24 +50,32 @@ export function Menu({ children, items, label, className = '' }: MenuProps) {
         role="menu"
         aria-label={label}
         className="popup end"
-        onToggle={(event) => {
-          if (event.newState === 'open') itemsOf(event.currentTarget).at(first.current)?.focus()
-          first.current = 0
-        }}
         onKeyDown={(event) => {
           if (event.key === 'Tab') event.currentTarget.hidePopover()
           moveFocus(event, itemsOf(event.currentTarget), 'vertical')
         }}
       >
-        {items.map((item) => (
-          <MenuOption key={item.label} item={item} close={() => popup.current?.hidePopover()} />
+        {items.map((item, index) => (
+          <MenuOption
+            key={item.label}
+            item={item}
+            isFirst={index === 0}
+            close={() => popup.current?.hidePopover()}
+          />
         ))}
       </div>
     </>
   )
 }
 
-function MenuOption({ item, close }: { item: MenuItem; close: () => void }) {
+interface MenuOptionProps {
+  readonly item: MenuItem
+  /** The first item receives the focus as soon as the menu opens, so that no key is lost. */
+  readonly isFirst: boolean
+  readonly close: () => void
+}
+
+function MenuOption({ item, isFirst, close }: MenuOptionProps) {
   const select = () => {
     close()
     item.onSelect()
@@ -80,14 +86,23 @@ function MenuOption({ item, close }: { item: MenuItem; close: () => void }) {
       {item.label}
     </>
   )
+  const ref = isFirst ? markAutofocus : undefined
   if (item.checked === undefined)
     return (
-      <button type="button" role="menuitem" tabIndex={-1} className="option" onClick={select}>
+      <button
+        ref={ref}
+        type="button"
+        role="menuitem"
+        tabIndex={-1}
+        className="option"
+        onClick={select}
+      >
         {content}
       </button>
     )
   return (
     <button
+      ref={ref}
       type="button"
       role="menuitemradio"
       aria-checked={item.checked}
@@ -104,6 +119,9 @@ function MenuOption({ item, close }: { item: MenuItem; close: () => void }) {
     </button>
   )
 }
+
+/** Sets the attribute that the browser reads when it opens a popover. React's `autoFocus` does not set it. */
+const markAutofocus = (item: HTMLElement | null) => item?.setAttribute('autofocus', '')
 
 const itemsOf = (menu: HTMLElement | null): HTMLElement[] =>
   menu ? [...menu.querySelectorAll<HTMLElement>('[role^="menuitem"]')] : []

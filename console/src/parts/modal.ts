@@ -1,6 +1,7 @@
 import { type RefObject, useEffect } from 'react'
+import { focusIfLost } from './focus-heading.ts'
 
-/** Opens a dialog for as long as it is rendered, and returns the focus when it closes. */
+/** Opens a dialog while it is rendered, and restores the focus when it closes. */
 export function useModal(
   dialog: RefObject<HTMLDialogElement | null>,
   initialFocus?: RefObject<HTMLElement | null>,
@@ -12,7 +13,8 @@ export function useModal(
     initialFocus?.current?.focus()
     return () => {
       element?.close()
-      if (opener instanceof HTMLElement) opener.focus()
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+      else focusIfLost()
     }
   }, [dialog, initialFocus])
 }

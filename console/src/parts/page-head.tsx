@@ -8,10 +8,10 @@ interface PageHeadProps {
   readonly actions?: ReactNode
 }
 
-/** The title of the document before its first page, as `index.html` has it. */
+/** The initial title of the document, from `index.html`. */
 const UNTITLED = 'Wardkeep'
 
-/** The title of a page with its actions. It takes the focus, unless the browser has just opened the document. */
+/** The title of a page with its actions. The title takes the focus, unless the browser has just opened the document. */
 export function PageHead({ title, count, actions }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

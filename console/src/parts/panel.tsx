@@ -8,17 +8,19 @@ import './panel.css'
 interface PanelProps {
   readonly title: string
   readonly subtitle?: ReactNode
-  /** Stands before the title, such as an avatar. */
+  /** Content before the title, such as an avatar. */
   readonly mark?: ReactNode
   readonly children: ReactNode
   /** The buttons at the foot. */
   readonly actions?: ReactNode
   readonly onClose: () => void
-  /** The id of the element that takes the focus when the panel closes. */
+  /** The id of the element that receives the focus when the panel closes. */
   readonly returnFocusTo: string
 }
 
-/** The record that is open beside its list. It is not modal: the list stays in use, and Escape closes the panel. */
+/**
+ * The record that is open beside its list. The panel is not modal: the list stays usable, and Escape closes the panel.
+ */
 export function Panel(props: PanelProps) {
   const { title, subtitle, mark, children, actions, onClose } = props
   const titleId = useId()
@@ -52,7 +54,7 @@ export function Panel(props: PanelProps) {
   )
 }
 
-/** Focuses the heading when the panel opens, and the row when it closes. */
+/** Focuses the heading when the panel opens. If the focus is lost when the panel closes, it moves to the row. */
 function usePanelFocus(
   heading: { readonly current: HTMLElement | null },
   returnFocusTo: string,
@@ -61,6 +63,8 @@ function usePanelFocus(
   latest.current = returnFocusTo
   useEffect(() => {
     heading.current?.focus()
-    return () => document.getElementById(latest.current)?.focus()
+    return () => {
+      if (document.activeElement === document.body) document.getElementById(latest.current)?.focus()
+    }
   }, [heading])
 }

@@ -7,17 +7,17 @@ import { ErrorState, Maintenance, NoRight, StaleBanner, TooManyRequests } from '
 interface QueryStateProps<Data> {
   readonly query: UseQueryResult<Data>
   readonly children: (data: Data) => ReactNode
-  /** The skeleton of the real layout. */
+  /** The skeleton in the layout of the loaded page. */
   readonly skeleton?: ReactNode
 }
 
-/** Shows the data of a query, or the state that it is in. Data that could not be renewed stay, with a banner. */
+/** Shows the data of a query, or its state. Data that could not be refreshed stay, with a banner. */
 export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<Data>) {
   const client = useQueryClient()
-  // While a request is repeated automatically, the reason shows.
+  // Shows the reason while a request is retried automatically.
   const reason = query.error ?? query.failureReason
   const retry = async () => {
-    // A request that waits for its next attempt would keep a new one from starting.
+    // A request that waits for a retry would prevent a new request.
     await client.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === reason })
     await query.refetch()
   }
@@ -32,18 +32,18 @@ export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<
   )
 }
 
-/** True when the data are gone, or no longer for the reader. */
+/** True if the data no longer exist, or the user may no longer read them. */
 const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 403 || error.status === 404)
 
 interface QueryErrorProps {
   readonly error: unknown
-  /** True while the request is repeated automatically. */
+  /** True while the request is retried automatically. */
   readonly isRetrying?: boolean
   readonly onRetry: () => void
 }
 
-/** Says why a request failed, and what follows from it. */
+/** Explains why a request failed, with the next step. */
 export function QueryError({ error, isRetrying = false, onRetry }: QueryErrorProps) {
   if (!(error instanceof ApiError)) return <ErrorState detail={String(error)} onRetry={onRetry} />
   if (error.status === 503) return <Maintenance />

@@ -1,30 +1,40 @@
 import { useEffect, useRef, useState } from 'react'
 import { Icon } from './icon.tsx'
 import { useShortcuts } from './keys.ts'
-import './search-field.css'
+import { MAX_SEARCH_LENGTH } from './list/parameters.ts'
+import './data-table/data-table.css'
 
 interface SearchFieldProps {
   readonly label: string
-  /** The text that the list is searched by now. */
+  /** The current search term of the list. */
   readonly value: string
-  /** Called once typing has paused for 200 ms. */
+  /** Called when typing has paused for 200 ms. */
   readonly onSearch: (text: string) => void
 }
 
 const PAUSE_MS = 200
 
-/** The search of a list. The key `/` leads to it. */
+/** The search field of a list. The key `/` moves the focus to it. */
 export function SearchField({ label, value, onSearch }: SearchFieldProps) {
   const input = useRef<HTMLInputElement>(null)
   const latest = useRef(onSearch)
   latest.current = onSearch
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  // The search term that the list received last. If it appears in the URL late, it does not replace newer input.
+  const sent = useRef(value)
   useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => latest.current(text), PAUSE_MS)
+    if (value === sent.current) return
+    sent.current = value
+    setText(value)
+  }, [value])
+  useEffect(() => {
+    if (text === sent.current) return
+    const timer = setTimeout(() => {
+      sent.current = text
+      latest.current(text)
+    }, PAUSE_MS)
     return () => clearTimeout(timer)
-  }, [text, value])
+  }, [text])
   useShortcuts([{ keys: '/', label, run: () => input.current?.focus() }])
   return (
     <label className="search-field">
@@ -35,6 +45,7 @@ export function SearchField({ label, value, onSearch }: SearchFieldProps) {
         type="search"
         placeholder={label}
         value={text}
+        maxLength={MAX_SEARCH_LENGTH}
         onChange={(event) => setText(event.target.value)}
       />
     </label>

@@ -6,5 +6,4 @@ export const secretOnceTexts = {
   leaveTitle: 'Leave without keeping it',
   leaveBody: 'It is shown only this once. If you leave now, you have to create a new one.',
   stay: 'Stay',
-  leave: 'Leave without keeping it',
 }

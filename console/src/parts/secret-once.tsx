@@ -1,10 +1,8 @@
-import { useBlocker } from '@tanstack/react-router'
 import { useState } from 'react'
-import { session } from '../session/index.ts'
 import { CopyButton } from './copy-button.tsx'
-import { Dialog, DialogActions } from './dialog.tsx'
 import { Icon } from './icon.tsx'
-import { saveText } from './save-text.ts'
+import { LeaveGuard } from './leave-guard.tsx'
+import { saveText } from './save-file.ts'
 import { secretOnceTexts as texts } from './secret-once.texts.ts'
 import './secret-once.css'
 
@@ -13,19 +11,13 @@ interface SecretOnceProps {
   readonly value: string
   /** The name of the file that Save writes. */
   readonly fileName: string
-  /** Called once the reader confirmed to have kept the value. */
+  /** Called when the user has confirmed that the value was stored. */
   readonly onKept: () => void
 }
 
-/** A secret that is shown only once. Leaving the page asks until the reader confirms to have kept it. */
+/** A secret that is shown only once. Leaving the page asks first, until the user confirms that it was stored. */
 export function SecretOnce({ label, value, fileName, onKept }: SecretOnceProps) {
   const [isKept, setKept] = useState(false)
-  const leaving = useBlocker({
-    // A sign-out is never held up.
-    shouldBlockFn: () => !isKept && session.state().status === 'signed-in',
-    enableBeforeUnload: () => !isKept,
-    withResolver: true,
-  })
   return (
     <section className="secret stack" aria-label={label}>
       <pre className="mono">{value}</pre>
@@ -52,19 +44,12 @@ export function SecretOnce({ label, value, fileName, onKept }: SecretOnceProps) 
           {texts.done}
         </button>
       </div>
-      {leaving.status === 'blocked' && (
-        <Dialog title={texts.leaveTitle} alert onClose={leaving.reset}>
-          <p>{texts.leaveBody}</p>
-          <DialogActions>
-            <button type="button" onClick={leaving.reset}>
-              {texts.stay}
-            </button>
-            <button type="button" className="danger solid" onClick={leaving.proceed}>
-              {texts.leave}
-            </button>
-          </DialogActions>
-        </Dialog>
-      )}
+      <LeaveGuard
+        isOn={() => !isKept}
+        title={texts.leaveTitle}
+        body={texts.leaveBody}
+        stay={texts.stay}
+      />
     </section>
   )
 }

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'react'
 import { commonTexts } from '../words/common.texts.ts'
-import './skeleton.css'
+import './states.css'
 
 const SHOWN_AFTER_MS = 150
 
-/** Returns true once something has taken longer than 150 ms, so that quick answers do not flicker. */
+/** Returns true if loading has taken longer than 150 ms, so that quick responses cause no flicker. */
 export function useSlow(isBusy: boolean): boolean {
   const [isSlow, setSlow] = useState(false)
   useEffect(() => {
@@ -21,13 +21,16 @@ export function useSlow(isBusy: boolean): boolean {
 /** Grey lines in place of text that is loading. */
 export function Skeleton({ lines = 3 }: { lines?: number }) {
   const isSlow = useSlow(true)
-  if (!isSlow) return null
   return (
-    <div className="skeleton" role="status">
-      <span className="hidden">{commonTexts.loading}</span>
-      {upTo(lines).map((line) => (
-        <SkeletonLine key={line} at={line} />
-      ))}
+    <div className={isSlow ? 'skeleton' : undefined} role="status" aria-busy>
+      {isSlow && (
+        <>
+          <span className="hidden">{commonTexts.loading}</span>
+          {upTo(lines).map((line) => (
+            <SkeletonLine key={line} at={line} />
+          ))}
+        </>
+      )}
     </div>
   )
 }
@@ -37,5 +40,5 @@ export function SkeletonLine({ at }: { at: number }) {
   return <span className="skeleton-line" style={{ width: `${88 - ((at * 29) % 47)}%` }} />
 }
 
-/** The whole numbers from 0 up to, but without, a count. */
+/** The integers from 0 to `count` - 1. */
 export const upTo = (count: number): number[] => [...Array(count).keys()]

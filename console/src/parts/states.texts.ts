@@ -1,5 +1,9 @@
 export const statesTexts = {
   nothingFound: 'Nothing found',
+  pastEnd: 'Nothing on this page',
+  pastEndBody: 'The list has become shorter.',
+  firstPage: 'Show the first page',
+  refusedAddress: 'The address asks for something that this list does not have.',
   errorTitle: 'This could not be loaded',
   requestId: 'Request',
   copyRequestId: 'Copy the request id',

@@ -13,7 +13,7 @@ interface StateProps {
   readonly action?: ReactNode
 }
 
-/** An empty list: what will stand there, and how to add the first one. */
+/** An empty list: the records that it will contain, and how to add the first record. */
 export function Empty({ title, children, action }: StateProps) {
   return (
     <div className="state">
@@ -40,8 +40,24 @@ export function NothingFound({ children, onClear }: { children: ReactNode; onCle
   )
 }
 
+/** A page after the last row of a list, for example because the last record of a page was deleted. */
+export function PastEnd({ onFirst }: { onFirst: () => void }) {
+  return (
+    <Empty
+      title={texts.pastEnd}
+      action={
+        <button type="button" onClick={onFirst}>
+          {texts.firstPage}
+        </button>
+      }
+    >
+      {texts.pastEndBody}
+    </Empty>
+  )
+}
+
 interface ErrorStateProps {
-  /** The answer of the API: the failure, and the next step of the reader. */
+  /** The API's error, and the next step for the user. */
   readonly detail: string
   readonly requestId?: string | undefined
   readonly onRetry?: () => void
@@ -75,12 +91,12 @@ export function RequestId({ id }: { id: string }) {
   )
 }
 
-/** A page that the role of the reader does not include. */
+/** The page for users whose role has no access. */
 export function NoRight() {
   return <Empty title={texts.noRightTitle}>{texts.noRight}</Empty>
 }
 
-/** A banner above data that could not be renewed. */
+/** A banner above data that could not be refreshed. */
 export function StaleBanner({ since, onRetry }: { since: Date; onRetry: () => void }) {
   return (
     <div className="banner" role="status">
@@ -93,13 +109,13 @@ export function StaleBanner({ since, onRetry }: { since: Date; onRetry: () => vo
 }
 
 interface TooManyRequestsProps {
-  /** Seconds to wait, as the API asks. */
+  /** The number of seconds to wait, as requested by the API. */
   readonly seconds: number
   /** Called once, after the countdown. */
   readonly onEnd: () => void
 }
 
-/** Counts down after too many requests. Another refusal needs another key. */
+/** Counts down after too many requests. A later refusal needs a new React key. */
 export function TooManyRequests({ seconds, onEnd }: TooManyRequestsProps) {
   const left = useCountdown(seconds, onEnd)
   return (
@@ -119,7 +135,7 @@ export function Maintenance() {
   )
 }
 
-/** Returns the seconds that are left, and calls back once at zero. */
+/** Returns the seconds that are left, and calls back at zero. */
 function useCountdown(seconds: number, onEnd: () => void): number {
   const [left, setLeft] = useState(seconds)
   const end = useEffectEvent(onEnd)

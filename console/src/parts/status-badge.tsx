@@ -47,7 +47,7 @@ export function ToneBadge({ tone, children }: { tone: Tone; children: ReactNode 
   )
 }
 
-/** The state of a thing, as the API answers it. */
+/** The status of a record, as the API returns it. */
 export function StatusBadge({ kind, state }: { kind: StatusKind; state: string }) {
   const { tone, word } = statusWord(kind, state)
   return <ToneBadge tone={tone}>{word}</ToneBadge>

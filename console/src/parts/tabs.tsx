@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react'
 import { moveFocus } from './move-focus.ts'
 import './tabs.css'
 
-/** One tab: its id, as the URL may carry it, its word, and what it shows. */
+/** One tab: its id, which the URL may contain, its label, and its content. */
 export interface Tab {
   readonly id: string
   readonly label: string

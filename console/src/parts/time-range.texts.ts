@@ -1,6 +1,7 @@
 export const timeRangeTexts = {
   label: 'Time range',
   recent: { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' },
+  all: 'All',
   own: 'Custom',
   from: 'From',
   to: 'To',

@@ -12,16 +12,25 @@ import {
 import './time-range.css'
 
 interface TimeRangeProps {
-  readonly value: TimeRangeValue
+  /** Undefined for all times. */
+  readonly value: TimeRangeValue | undefined
   readonly onChange: (value: TimeRangeValue) => void
+  /** Adds a button for all times. */
+  readonly onAll?: () => void
 }
 
 const recentRanges = Object.keys(RECENT_RANGES) as RecentRange[]
 
-/** Chooses a range that ends now or one with two ends of its own, and names the time zone. */
-export function TimeRange({ value, onChange }: TimeRangeProps) {
-  const [isOwn, setOwn] = useState(!('range' in value))
-  const chosen = isOwn || !('range' in value) ? undefined : value.range
+/** The range that the fields show before the user chooses one. */
+const PROPOSED: TimeRangeValue = { range: '24h' }
+
+/** Chooses a range that ends now or a custom range, and shows the time zone. */
+export function TimeRange({ value, onChange, onAll }: TimeRangeProps) {
+  const written = JSON.stringify(value ?? null)
+  /** The value for which the fields were opened. A new value closes the fields. */
+  const [openedAt, setOpenedAt] = useState<string>()
+  const isOwn = openedAt === written || (value !== undefined && !('range' in value))
+  const chosen = !isOwn && value && 'range' in value ? value.range : undefined
   return (
     <fieldset className="time-range stack tight">
       <legend className="hidden">{texts.label}</legend>
@@ -33,29 +42,48 @@ export function TimeRange({ value, onChange }: TimeRangeProps) {
               type="button"
               aria-pressed={range === chosen}
               onClick={() => {
-                setOwn(false)
+                setOpenedAt(undefined)
                 onChange({ range })
               }}
             >
               {texts.recent[range]}
             </button>
           ))}
-          <button type="button" aria-pressed={isOwn} onClick={() => setOwn(true)}>
+          {onAll && (
+            <button
+              type="button"
+              aria-pressed={!isOwn && value === undefined}
+              onClick={() => {
+                setOpenedAt(undefined)
+                onAll()
+              }}
+            >
+              {texts.all}
+            </button>
+          )}
+          <button type="button" aria-pressed={isOwn} onClick={() => setOpenedAt(written)}>
             {texts.own}
           </button>
         </div>
         <span className="muted small">
-          {hasWholeDays(value) ? texts.wholeDays : texts.zone(timeZoneName())}
+          {value && hasWholeDays(value) ? texts.wholeDays : texts.zone(timeZoneName())}
         </span>
       </div>
-      {isOwn && <OwnRange value={value} onChange={onChange} />}
+      {isOwn && <OwnRange value={value ?? PROPOSED} onChange={onChange} />}
     </fieldset>
   )
 }
 
-function OwnRange({ value, onChange }: TimeRangeProps) {
+interface OwnRangeProps {
+  readonly value: TimeRangeValue
+  readonly onChange: (value: TimeRangeValue) => void
+}
+
+function OwnRange({ value, onChange }: OwnRangeProps) {
   const [fault, setFault] = useState<string>()
   const bounds = boundsOf(value, new Date())
+  // A new value in the URL replaces the contents of the fields.
+  const written = JSON.stringify(value)
   const apply = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const fields = new FormData(event.currentTarget)
@@ -67,8 +95,8 @@ function OwnRange({ value, onChange }: TimeRangeProps) {
   }
   return (
     <form onSubmit={apply} noValidate>
-      <TimeField name="from" label={texts.from} initial={bounds.from} />
-      <TimeField name="to" label={texts.to} initial={bounds.to} />
+      <TimeField key={`from ${written}`} name="from" label={texts.from} initial={bounds.from} />
+      <TimeField key={`to ${written}`} name="to" label={texts.to} initial={bounds.to} />
       <button type="submit">{texts.apply}</button>
       <span role="alert" className="row">
         {fault}

@@ -10,11 +10,11 @@ test.each([
   { from: '2026-11-01T00:00:00Z' },
   { from: 'yesterday', to: 'today' },
   { from: '2026-13-45', to: '2026-11-01' },
-])('falls back on the malformed range %o', (search) => {
+])('falls back to the default for the malformed range %o', (search) => {
   expect(parseTimeRange(search, '24h')).toEqual({ range: '24h' })
 })
 
-test('keeps both ends of a range of its own', () => {
+test('keeps both ends of a custom range', () => {
   const search = { from: '2026-11-01', to: '2026-11-02T10:00:00Z', range: '7d' }
   const range = parseTimeRange(search, '24h')
   expect(range).toEqual({ from: '2026-11-01', to: '2026-11-02T10:00:00Z' })

@@ -1,4 +1,4 @@
-/** Ranges of time as lists and charts are filtered by them, and as they stand in the URL. */
+/** Time ranges that filter lists and charts, and their form in the URL. */
 
 const HOUR_MS = 3_600_000
 
@@ -13,12 +13,12 @@ export const RECENT_RANGES = {
 /** The name of a range that ends now. */
 export type RecentRange = keyof typeof RECENT_RANGES
 
-/** A range of time: one that ends now, or one with two ends of its own. A bare date is a whole UTC day. */
+/** A time range: a named range that ends now, or a custom range. A bare date is a whole UTC day. */
 export type TimeRangeValue =
   | { readonly range: RecentRange }
   | { readonly from: string; readonly to: string }
 
-/** Reads a range from the parameters of a URL; anything malformed gives the fallback. */
+/** Reads a range from the parameters of a URL. Returns the fallback if they are malformed. */
 export function parseTimeRange(
   search: Readonly<Record<string, unknown>>,
   fallback: RecentRange,
@@ -35,11 +35,11 @@ export function boundsOf(value: TimeRangeValue, now: Date): { from: string; to: 
   return { from: from.toISOString(), to: now.toISOString() }
 }
 
-/** True when the range has a bare date as an end. */
+/** True if an end of the range is a bare date. */
 export const hasWholeDays = (value: TimeRangeValue): boolean =>
   !('range' in value) && (isBareDate(value.from) || isBareDate(value.to))
 
-/** Writes a time for a native input, in the browser's time zone. */
+/** Formats a time for a native input, in the browser's time zone. */
 export function toInputTime(iso: string): string {
   const time = new Date(iso)
   const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000)

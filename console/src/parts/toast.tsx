@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { commonTexts } from '../words/common.texts.ts'
+import { closeThenFocus, focusIfLost } from './focus-heading.ts'
 import { Icon } from './icon.tsx'
 import {
   currentToasts,
@@ -11,7 +12,7 @@ import {
 } from './toasts.ts'
 import './toast.css'
 
-/** The place of all messages. The shell renders it once; screen readers announce what appears in it. */
+/** The container of all messages. The shell renders it once; screen readers announce new messages. */
 export function ToastRegion() {
   const toasts = useSyncExternalStore(subscribeToToasts, currentToasts)
   return (
@@ -25,6 +26,7 @@ export function ToastRegion() {
 
 function ToastMessage({ toast }: { toast: Toast }) {
   const { id, text, undo } = toast
+  const dismiss = () => closeThenFocus(() => dismissToast(id), focusIfLost)
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the pointer and the focus only keep the message on the page
     <div
@@ -40,19 +42,14 @@ function ToastMessage({ toast }: { toast: Toast }) {
           type="button"
           className="link"
           onClick={() => {
-            dismissToast(id)
+            dismiss()
             undo()
           }}
         >
           {commonTexts.undo}
         </button>
       )}
-      <button
-        type="button"
-        className="plain"
-        aria-label={commonTexts.close}
-        onClick={() => dismissToast(id)}
-      >
+      <button type="button" className="plain" aria-label={commonTexts.close} onClick={dismiss}>
         <Icon name="close" />
       </button>
     </div>

@@ -1,4 +1,4 @@
-/** The messages at the foot of the page: what was done, with a way back for 8 seconds. */
+/** The messages at the foot of the page: each reports a change, and can be undone for 8 seconds. */
 
 /** A message; `undo` reverses what it reports. */
 export interface Toast {
@@ -14,7 +14,7 @@ let lastId = 0
 const listeners = new Set<() => void>()
 const timers = new Map<number, ReturnType<typeof setTimeout>>()
 
-/** Shows a message. Call it after the server confirmed the change. */
+/** Shows a message. Must be called only after the server confirmed the change. */
 export function showToast(text: string, undo?: () => void): void {
   lastId += 1
   const toast = { id: lastId, text, ...(undo && { undo }) }
@@ -28,18 +28,18 @@ export function dismissToast(id: number): void {
   setToasts(toasts.filter((toast) => toast.id !== id))
 }
 
-/** Removes all messages, and with them the ways back. */
+/** Removes all messages, including their undo buttons. */
 export function clearToasts(): void {
   for (const { id } of toasts) dismissToast(id)
 }
 
-/** Keeps a message while a pointer or the focus is on it. */
+/** Keeps a message visible while a pointer or the focus is on it. */
 export function holdToast(id: number): void {
   clearTimeout(timers.get(id))
   timers.delete(id)
 }
 
-/** Lets the time of a message run again, from the beginning. */
+/** Restarts the timer of a message. */
 export function resumeToast(id: number): void {
   holdToast(id)
   timers.set(
@@ -48,7 +48,7 @@ export function resumeToast(id: number): void {
   )
 }
 
-/** Subscribes to changes of the list; returns how to stop. */
+/** Subscribes to changes of the list. Returns a function that unsubscribes. */
 export function subscribeToToasts(listener: () => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)

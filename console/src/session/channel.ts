@@ -1,6 +1,6 @@
-/** Carries what concerns every tab of the console in this browser. */
+/** Carries messages between all tabs of the console in this browser. */
 
-/** A message between tabs. None carries a token or a person's data beyond numeric ids. */
+/** A message between tabs. No message carries a token or a user's data beyond numeric ids. */
 export type TabMessage =
   | { type: 'signed-in'; tenant_id: number; user_id: number }
   | { type: 'signed-out' }
@@ -29,7 +29,7 @@ export function openChannel(): Channel {
   }
 }
 
-/** Returns the message, or undefined for anything that another program on this origin may have sent. */
+/** Returns the message, or undefined for a message that another program on this origin may have sent. */
 export function readMessage(data: unknown): TabMessage | undefined {
   if (typeof data !== 'object' || data === null || !('type' in data)) return undefined
   if (data.type === 'signed-out' || data.type === 'locked') return { type: data.type }

@@ -20,7 +20,7 @@ test('drops the drafts when another person signs in', () => {
   expect(drafts.offered('users/add')).toBeUndefined()
 })
 
-test('keeps nothing before anybody signed in', () => {
+test('stores no draft before somebody has signed in', () => {
   const drafts = createDrafts()
   drafts.keep('register', { full_name: 'Nora' })
   expect(drafts.offered('register')).toBeUndefined()

@@ -1,5 +1,5 @@
 /**
- * Keeps what a person typed in forms while they are signed out, and offers it to the same person only. Drafts live in
+ * Stores what a user typed in forms while the user is signed out, and offers it to the same user only. Drafts are in
  * memory: closing or reloading the tab drops them.
  */
 
@@ -7,10 +7,10 @@
 export type Draft = Readonly<Record<string, string>>
 
 export interface Drafts {
-  /** Names the person whose drafts these are. Drops the drafts of anyone else. */
+  /** Sets the user whose drafts are stored. Drops the drafts of any other user. */
   belongTo(person: string): void
   keep(form: string, draft: Draft): void
-  /** Returns what was kept for a form, if anything. */
+  /** Returns the draft of a form, if there is one. */
   offered(form: string): Draft | undefined
   drop(form: string): void
 }

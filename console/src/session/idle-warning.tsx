@@ -5,7 +5,7 @@ import { idleWarningTexts as texts } from './idle-warning.texts.ts'
 import { idleWatch, session, useSecondsLeft } from './index.ts'
 import './idle-warning.css'
 
-/** Shows the warning in its last minute. */
+/** Shows the warning during the last minute before the sign-out. */
 export function IdleWarning() {
   const left = useSecondsLeft()
   return left === undefined ? null : <Warning left={left} />

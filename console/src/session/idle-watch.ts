@@ -1,4 +1,4 @@
-/** Watches for activity and signs out after too long without any. */
+/** Watches for activity and signs the user out after too long a time without activity. */
 import { heartbeatMs, idlePhase, latestActivity } from './idle.ts'
 
 const EVENTS = ['pointerdown', 'pointermove', 'keydown', 'wheel', 'scroll', 'touchstart'] as const
@@ -8,22 +8,22 @@ const STORED = 'last-activity'
 export interface IdleWatchDeps {
   /** Called once when the limit has passed. */
   onOver: () => void
-  /** Called while a person is active, to report it to the service. */
+  /** Called while the user is active, to report the activity to the service. */
   onHeartbeat: () => void
 }
 
 export interface IdleWatch {
-  /** Starts, or goes on with another limit. A start counts as activity. */
+  /** Starts the watch, or continues with a new limit. Starting counts as activity. */
   start(limitMs: number): void
   stop(): void
-  /** Counts as activity, also while the warning shows. */
+  /** Records activity, also while the warning shows. */
   stay(): void
   /** The seconds until the sign-out while the warning shows. */
   secondsLeft(): number | undefined
   subscribe(listener: () => void): () => void
 }
 
-/** Creates the watch. It listens to nothing before its start. */
+/** Creates the watch. It registers no listeners before it is started. */
 export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWatch {
   const listeners = new Set<() => void>()
   let limitMs = 0
@@ -61,7 +61,7 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
 
   function noteActivity(): void {
     if (left !== undefined || Math.abs(Date.now() - noted) < THROTTLE_MS) return
-    // The first movement after a night of sleep must not extend the session.
+    // The first mouse movement after a night of sleep must not extend the session.
     check()
     if (limitMs > 0 && left === undefined) record()
   }
@@ -107,8 +107,8 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
 }
 
 /**
- * Returns when any tab last saw activity. Storage, unlike a channel, is up to date in a tab that just woke up: without
- * it such a tab would end the session of the others.
+ * Returns when any tab last saw activity. Reads storage instead of the channel. A tab that wakes up has missed
+ * the messages of the channel, and would end the session of all tabs.
  */
 function readActivity(own: number): number {
   try {
@@ -122,6 +122,6 @@ function writeActivity(at: number): void {
   try {
     localStorage.setItem(STORED, String(at))
   } catch {
-    // Without storage each tab counts alone.
+    // Without storage each tab measures its own activity only.
   }
 }

@@ -35,6 +35,6 @@ test.each([
   [100, 150, 150],
   [150, 100, 150],
   [100, 900, 200],
-])('takes the later of the activities %i and %i, at most now', (own, stored, latest) => {
+])('returns the later of the activities %i and %i, at most now', (own, stored, latest) => {
   expect(latestActivity(own, stored, 200)).toBe(latest)
 })

@@ -1,6 +1,6 @@
 /** The arithmetic of the idle limit. All times are wall-clock milliseconds, so that sleep counts. */
 
-/** For this long before the limit a person is warned. */
+/** The time before the limit during which the warning shows. */
 export const WARNING_MS = 60_000
 
 const MAX_HEARTBEAT_MS = 60_000
@@ -11,7 +11,7 @@ export type IdlePhase =
   | { phase: 'warning'; secondsLeft: number }
   | { phase: 'over' }
 
-/** Returns the phase at `now`. A clock that was set back counts as no time passed. */
+/** Returns the phase at `now`. If the clock was set back, no time has passed. */
 export function idlePhase(now: number, lastActivity: number, limitMs: number): IdlePhase {
   const left = limitMs - Math.max(0, now - lastActivity)
   if (left <= 0) return { phase: 'over' }
@@ -22,6 +22,6 @@ export function idlePhase(now: number, lastActivity: number, limitMs: number): I
 /** Returns how often an active tab reports activity to the service, which has the same limit. */
 export const heartbeatMs = (limitMs: number): number => Math.min(MAX_HEARTBEAT_MS, limitMs / 4)
 
-/** Returns the later of two activities. A clock that was ahead may have stored a time in the future. */
+/** Returns the later of two activities, at most now: a clock that was ahead may have stored a time in the future. */
 export const latestActivity = (own: number, stored: number, now: number): number =>
   Math.max(own, Math.min(stored, now))

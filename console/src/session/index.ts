@@ -1,4 +1,4 @@
-/** The session of this tab, with everything that follows it. */
+/** The session of this tab, and the parts that depend on the session. */
 import { useSyncExternalStore } from 'react'
 import { sendJson } from '../api/http.ts'
 import { openChannel } from './channel.ts'
@@ -26,7 +26,7 @@ export const session = createSession({
 
 export const idleWatch = createIdleWatch({
   onOver: () => session.signOut('idle'),
-  // A renewal that fails is tried again with the next request.
+  // A failed renewal is retried with the next request.
   onHeartbeat: () => void session.renew().catch(() => undefined),
 })
 
@@ -40,7 +40,7 @@ session.subscribe(() => {
   idleWatch.start(state.person.idle_minutes * 60_000)
 })
 
-/** Returns the state of the session and follows it. */
+/** Returns the state of the session, and re-renders when it changes. */
 export function useSessionState(): SessionState {
   return useSyncExternalStore(session.subscribe, session.state)
 }

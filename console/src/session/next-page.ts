@@ -1,11 +1,11 @@
-/** Decides where a person goes after signing in. */
+/** Decides which page a user sees after signing in. */
 
 import { CONSOLE_PATH } from '../api/prefix.ts'
 
 const MAX_LENGTH = 2000
 const ANY_ORIGIN = 'http://console.invalid'
 
-/** Pages that a signed-in person is never sent back to. */
+/** Pages to which a signed-in user is never returned. */
 const ENTRY_PAGES = new Set(['/sign-in', '/new-password', '/second-factor'])
 
 /**
@@ -24,5 +24,5 @@ export function safeNext(next: unknown): string | undefined {
 /** Returns the address of the page that `next` names, or of the start page. */
 export const hrefOfNext = (next: unknown): string => `${CONSOLE_PATH}${safeNext(next) ?? '/'}`
 
-/** True without backslashes, spaces and control characters, which browsers rewrite or drop. */
+/** True if the path contains no backslashes, spaces or control characters, which browsers rewrite or drop. */
 const isPlain = (text: string): boolean => /^[^\\\s\p{Cc}\p{Cf}]*$/u.test(text)

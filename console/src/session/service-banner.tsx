@@ -1,10 +1,10 @@
-/** One calm sentence while the service does not respond. The pages ask it again automatically. */
+/** One calm message while the service does not respond. The pages retry automatically. */
 import { useServiceAway } from '../api/availability.ts'
 import './service-banner.css'
 
 const TEXT = 'Wardkeep does not respond right now. This page tries again automatically.'
 
-/** Shows the sentence, and reads it out once. */
+/** Shows the message, and announces it once to screen readers. */
 export function ServiceBanner() {
   const isAway = useServiceAway()
   return (

@@ -13,7 +13,7 @@ let receive: (message: TabMessage) => void
 let answers: Record<string, () => Response | ApiError>
 let session: Session
 let pause: () => Promise<void>
-/** Resolves when it is this tab's turn. */
+/** Resolves when this tab may change the session. */
 let turn: Promise<void>
 
 const answer = (token: string, user_id = 7) =>
@@ -59,13 +59,13 @@ const textOfToken = async () => (await session.accessToken())?.text
 
 const noContent = () => new Response(null, { status: 204 })
 
-test('has nobody signed in without a cookie', async () => {
+test('has no user without a cookie', async () => {
   answers.refresh = noContent
   expect(await session.ensure()).toBeUndefined()
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'none' })
 })
 
-test('is not signed in again by a renewal that waited for its turn during the sign-out', async () => {
+test('does not sign in again when a renewal waited for its turn during the sign-out', async () => {
   await session.signIn(CREDENTIALS)
   const { promise, resolve } = Promise.withResolvers<void>()
   turn = promise
@@ -77,7 +77,7 @@ test('is not signed in again by a renewal that waited for its turn during the si
   expect(calls).not.toContain('refresh')
 })
 
-test.each([429, 503, 0])('does not read %i as signed out', async (status) => {
+test.each([429, 503, 0])('does not treat status %i as signed out', async (status) => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => refusal(status)
   await expect(session.renew()).rejects.toMatchObject({ status })
@@ -114,7 +114,7 @@ test('ends when the service refuses the renewal', async () => {
   expect(await session.accessToken()).toBeUndefined()
 })
 
-test('forgets the person at once and goes on until the service has ended the session', async () => {
+test('drops the user immediately, and retries until the service has ended the session', async () => {
   await session.signIn(CREDENTIALS)
   let attempts = 0
   answers.DELETE = () => (++attempts < 3 ? refusal(503) : noContent())
@@ -124,7 +124,7 @@ test('forgets the person at once and goes on until the service has ended the ses
   await expect.poll(() => attempts).toBe(3)
 })
 
-test('goes on ending the session after a sign-in that failed', async () => {
+test('continues to end the session after a failed sign-in', async () => {
   await session.signIn(CREDENTIALS)
   let isAway = true
   answers.DELETE = () => (isAway ? refusal(500) : noContent())
@@ -141,7 +141,7 @@ test('goes on ending the session after a sign-in that failed', async () => {
   await expect.poll(() => calls.filter((call) => call === 'DELETE').length).toBe(deletions + 1)
 })
 
-test('stops ending the session once somebody signs in', async () => {
+test('stops ending the old session when somebody signs in', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(503)
   pause = () => new Promise((resolve) => setTimeout(resolve))
@@ -152,7 +152,7 @@ test('stops ending the session once somebody signs in', async () => {
   expect(calls.length).toBe(ended)
 })
 
-test('gives up ending a session that the service refuses to end', async () => {
+test('stops ending the session when the service refuses it permanently', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(403)
   session.signOut('chosen')
@@ -160,7 +160,7 @@ test('gives up ending a session that the service refuses to end', async () => {
   expect(calls).toEqual(['POST', 'DELETE', 'POST'])
 })
 
-test('never hands a request of one person the token of another', async () => {
+test('never sends a request of one user with the token of another', async () => {
   await session.signIn(CREDENTIALS)
   const refused = await session.accessToken()
   if (!refused) throw new Error('no token')

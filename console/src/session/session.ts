@@ -13,13 +13,13 @@ export type Credentials = Login['requestBody']['content']['application/json']
 
 type Tokens = Login['responses']['200']['content']['application/json']
 
-/** The service's answer for a session of the console. */
+/** The service's response for a session of the console. */
 export type SessionAnswer = Omit<Tokens, 'refresh_token'> & { idle_minutes: number }
 
 /** The signed-in person and the limits of the session. */
 export type Person = Omit<SessionAnswer, 'access_token' | 'token_type' | 'expires_in'>
 
-/** The reason why nobody is signed in. `none` means that nobody was. */
+/** The reason why no user is signed in. `none` means that no user was signed in before. */
 export type SignedOutReason =
   | 'none'
   | 'chosen'
@@ -40,7 +40,7 @@ export interface SessionDeps {
   takeTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   now: () => number
   pause: (seconds: number) => Promise<void>
-  /** Loads the page again, which drops everything that this tab knows. */
+  /** Reloads the page, which drops all data in this tab. */
   reload: () => void
 }
 
@@ -48,7 +48,7 @@ export interface Session {
   state(): SessionState
   /** Calls the listener after each change of the state. */
   subscribe(listener: () => void): () => void
-  /** Returns the signed-in person. Asks the service first when this tab does not know yet. */
+  /** Returns the signed-in user. Asks the service first if this tab does not know the user yet. */
   ensure(): Promise<Person | undefined>
   signIn(credentials: Credentials): Promise<Person>
   /**
@@ -252,7 +252,7 @@ export function createSession(deps: SessionDeps): Session {
   }
 }
 
-/** Repeats a request until the service accepts it, refuses it for good, or nobody wants it any longer. */
+/** Repeats a request until the service accepts or finally refuses it, or until the caller cancels it. */
 async function persist<Result>(
   request: () => Promise<Result>,
   pause: SessionDeps['pause'],

@@ -6,6 +6,7 @@ import { ClinicSwitcher } from './clinic-switcher.tsx'
 import { type ConsolePage, type PageGroup, pagesFor } from './pages.ts'
 import { usePersonHere } from './person.ts'
 import { shellTexts as texts } from './shell.texts.ts'
+import { WaitingBadge } from './waiting.tsx'
 
 const groups = Object.keys(texts.groups) as PageGroup[]
 
@@ -59,6 +60,7 @@ function NavigationGroup({ group, pages, onNavigate }: NavigationGroupProps) {
             >
               {page.navigation && <Icon name={page.navigation.icon} />}
               {page.title}
+              {page.navigation?.badge === 'waiting' && <WaitingBadge />}
             </Link>
           </li>
         ))}

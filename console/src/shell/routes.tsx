@@ -11,7 +11,7 @@ import { session } from '../session/index.ts'
 import { addressOf, CLINIC_PREFIX, readClinicId } from './clinic.ts'
 import { type ConsolePage, pages, pagesFor } from './pages.ts'
 
-/** Loads what frames the pages, which the sign-in page does not need. */
+/** Loads the frame of the pages, which the sign-in page does not need. */
 const frame = () => import('./page-frame.tsx')
 
 /**
@@ -96,7 +96,7 @@ function addClinic(location: ParsedLocation): void {
   throw redirect({ to, search: location.search, replace: true })
 }
 
-/** Takes the clinic out of the address of others, and mends an address without a valid one. */
+/** Removes the clinic from the addresses of other users, and fixes an address without a valid one. */
 function requireClinic(clinicId: string, location: ParsedLocation): void {
   const state = session.state()
   if (state.status !== 'signed-in') return

@@ -1,34 +1,27 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Palette, type PaletteGroup, type PaletteItem } from '../parts/palette.tsx'
-import type { Role } from '../words/roles.ts'
+import { usePaused } from '../parts/paused.ts'
 import { addressOf, useClinicId } from './clinic.ts'
 import { type FoundRecord, findDepartments, findPeople } from './find.ts'
 import { type ConsolePage, pagesFor } from './pages.ts'
 import { usePersonHere } from './person.ts'
+import { SEARCHED_PATHS, searchLabel } from './search-label.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
 /** The lists whose records are searched, by the path of the page that opens them. */
 const finders = [
-  { path: '/users', label: texts.found.people, icon: 'users', find: findPeople },
+  { path: SEARCHED_PATHS.people, label: texts.found.people, icon: 'users', find: findPeople },
   {
-    path: '/departments',
+    path: SEARCHED_PATHS.departments,
     label: texts.found.departments,
     icon: 'departments',
     find: findDepartments,
   },
 ] as const
 
-const PAUSE_MS = 200
-
 type Finder = (typeof finders)[number]
-
-/** Returns what the search covers for a role, in words. */
-export function searchLabel(role: Role): string {
-  const paths = pagesFor(role).map(({ path }) => path)
-  return finders.some(({ path }) => paths.includes(path)) ? texts.search : texts.searchPages
-}
 
 /** The search over pages, people and departments. It asks for records after two letters, once typing pauses. */
 export function Search({ onClose }: { onClose: () => void }) {
@@ -54,16 +47,6 @@ export function Search({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     />
   )
-}
-
-/** Returns a text once it has stayed the same for a moment. */
-function usePaused(text: string): string {
-  const [paused, setPaused] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setPaused(text), PAUSE_MS)
-    return () => clearTimeout(timer)
-  }, [text])
-  return paused
 }
 
 type Open = (page: Pick<ConsolePage, 'path' | 'isPlatform'>, record?: number) => void

@@ -1,3 +1,5 @@
+import { formatNumber } from '../words/numbers.ts'
+
 /** Texts of the frame around every page. */
 export const shellTexts = {
   skip: 'Skip to content',
@@ -27,10 +29,18 @@ export const shellTexts = {
     connections: 'Connections',
     protection: 'Protection',
     platform: 'Platform',
+    clinic: 'Clinic',
     personal: 'You',
   },
   pages: {
+    overview: 'Overview',
+    users: 'Users',
+    approvals: 'Approvals',
+    departments: 'Departments',
+    settings: 'Clinic settings',
     account: 'My account',
+    audit: 'Audit log',
   },
+  waiting: (count: number) => `${formatNumber(count)} waiting for approval`,
   found: { pages: 'Pages', people: 'People', departments: 'Departments' },
 }

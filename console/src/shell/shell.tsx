@@ -1,7 +1,6 @@
-import { Outlet, useNavigate } from '@tanstack/react-router'
-import { useEffect, useId, useState } from 'react'
+import { lazyRouteComponent, Outlet, useNavigate } from '@tanstack/react-router'
+import { Suspense, useEffect, useId, useState } from 'react'
 import { listenToKeys, useShortcuts } from '../parts/keys.ts'
-import { KeysDialog } from '../parts/keys-dialog.tsx'
 import { useMedia } from '../parts/media.ts'
 import { ToastRegion } from '../parts/toast.tsx'
 import { usePerson } from '../session/index.ts'
@@ -10,12 +9,15 @@ import { useLooksOf } from './looks.ts'
 import { Navigation } from './navigation.tsx'
 import { pagesFor } from './pages.ts'
 import { PersonContext, usePersonHere } from './person.ts'
-import { Search, searchLabel } from './search.tsx'
+import { Search } from './search.tsx'
+import { searchLabel } from './search-label.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 import { TopBar } from './top-bar.tsx'
 import './shell.css'
 
 const NARROW = '(max-width: 900px)'
+
+const KeysDialog = lazyRouteComponent(() => import('../parts/keys-dialog.tsx'), 'KeysDialog')
 
 /** The frame around every page. It shows nothing once nobody is signed in. */
 export function Shell() {
@@ -55,7 +57,7 @@ function Frame() {
       </main>
       <ToastRegion />
       {dialog === 'search' && <Search onClose={close} />}
-      {dialog === 'keys' && <KeysDialog onClose={close} />}
+      <Suspense>{dialog === 'keys' && <KeysDialog onClose={close} />}</Suspense>
     </div>
   )
 }

@@ -8,7 +8,7 @@ import { roleNames } from '../words/roles.ts'
 import { addressOf, useClinicId } from './clinic.ts'
 import { ClinicSwitcher } from './clinic-switcher.tsx'
 import { usePersonHere } from './person.ts'
-import { searchLabel } from './search.tsx'
+import { searchLabel } from './search-label.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 import { ThemeMenu } from './theme-menu.tsx'
 

@@ -7,7 +7,7 @@ const light = tokensOf(':root {')
 const dark = tokensOf(':root[data-theme="dark"] {')
 const darkOfSystem = tokensOf(':root:not([data-theme="light"]) {')
 
-/** The pairs of the design: what is drawn, on what, and the least contrast. */
+/** The colour pairs of the design with their minimum contrast. */
 const pairs: readonly [drawn: string, on: string, least: number][] = [
   ...['text', 'muted', 'accent', 'ok', 'attention', 'failed', 'waiting'].flatMap((drawn) =>
     ['surface', 'page'].map((on): [string, string, number] => [drawn, on, 4.5]),
@@ -45,7 +45,7 @@ test('gives both themes the same tokens', () => {
   expect([...dark.keys()]).toEqual([...light.keys()])
 })
 
-test('leaves light-dark() to no theme, because the build rewrites it', () => {
+test('uses light-dark() in no theme, because the build rewrites it', () => {
   expect(css.replaceAll(/\/\*[\s\S]*?\*\//g, '')).not.toContain('light-dark(')
 })
 

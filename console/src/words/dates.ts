@@ -4,17 +4,27 @@ import { LOCALE } from './locale.ts'
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** From this age on, a date tells more than a number of days. */
+/** From this age on, a date is more useful than a number of days. */
 const OLDEST_AGO = 7 * DAY
 
 const dates = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium' })
 const clocks = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short' })
+const clockSeconds = new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' })
 const dayClocks = new Intl.DateTimeFormat(LOCALE, {
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
   minute: '2-digit',
 })
+const toTheSecond = {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+} as const
+const daySeconds = new Intl.DateTimeFormat(LOCALE, toTheSecond)
+const yearSeconds = new Intl.DateTimeFormat(LOCALE, { ...toTheSecond, year: 'numeric' })
 const fullTimes = new Intl.DateTimeFormat(LOCALE, {
   weekday: 'short',
   day: 'numeric',
@@ -33,8 +43,15 @@ export const formatDate = (at: Date): string => dates.format(at)
 /** Writes a time of day: `14:02`. */
 export const formatClock = (at: Date): string => clocks.format(at)
 
+/** Writes a time of day to the second: `14:02:11`. */
+export const formatClockSecond = (at: Date): string => clockSeconds.format(at)
+
 /** Writes a date without its year and the time of day: `27 Nov, 14:02`. */
 export const formatDayClock = (at: Date): string => dayClocks.format(at)
+
+/** Writes a date and the time to the second, with the year unless it is this one: `27 Nov, 14:02:11`. */
+export const formatSecond = (at: Date, now: Date): string =>
+  (at.getFullYear() === now.getFullYear() ? daySeconds : yearSeconds).format(at)
 
 /** Writes the date, the time to the second and the time zone. */
 export const formatFullTime = (at: Date): string => fullTimes.format(at)

@@ -4,12 +4,26 @@ import { LOCALE } from './locale.ts'
 const whole = new Intl.NumberFormat(LOCALE)
 const oneDigit = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 })
 const percents = new Intl.NumberFormat(LOCALE, { style: 'percent', maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 1 })
 const plural = new Intl.PluralRules(LOCALE)
 
 const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB']
 
+interface ListSize {
+  readonly total: number
+  readonly total_estimated?: boolean | undefined
+}
+
 /** Writes a number with separators: `2,249`. */
 export const formatNumber = (value: number): string => whole.format(value)
+
+/** Writes a number, shortened from 10,000 on: `2,249`, `394.3k`, `2.1m`. */
+export const formatShort = (value: number): string =>
+  value < 10_000 ? whole.format(value) : short.format(value)
+
+/** Writes the size of a list, which may be an estimate. */
+export const formatTotal = (list: ListSize): string =>
+  list.total_estimated ? `about ${whole.format(list.total)}` : whole.format(list.total)
 
 /** Writes a share from 0 to 1 as a percentage: `43%`. */
 export const formatPercent = (share: number): string => percents.format(share)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { formatAgo, formatDuration } from './dates.ts'
 import { formatBytes, formatCount, formatNumber } from './numbers.ts'
+import { shortName } from './short-name.ts'
 import { statusWord } from './statuses.ts'
 
 describe('times', () => {
@@ -44,4 +45,15 @@ test('writes numbers, counts and sizes', () => {
 test('shows an unknown state as it is', () => {
   expect(statusWord('user', 'a_new_state')).toEqual({ tone: 'off', word: 'a_new_state' })
   expect(statusWord('user', 'constructor')).toEqual({ tone: 'off', word: 'constructor' })
+})
+
+describe('long names', () => {
+  test.each([
+    ['Nora Pfleger', 'Nora Pfleger'],
+    ['W'.repeat(60), 'W'.repeat(60)],
+    ['W'.repeat(61), `${'W'.repeat(59)}…`],
+    ['👩'.repeat(200), `${'👩'.repeat(59)}…`],
+  ])('%s is shortened to %s', (name, short) => {
+    expect(shortName(name)).toBe(short)
+  })
 })

@@ -1,3 +1,5 @@
+import { formatCount } from '../../words/numbers.ts'
+
 /** Texts of the page "My account". */
 export const accountTexts = {
   title: 'My account',
@@ -62,6 +64,34 @@ export const accountTexts = {
     ended: 'Session ended.',
     unknownDevice: 'Unknown device',
     on: (browser: string, system: string) => `${browser} on ${system}`,
+  },
+  messenger: {
+    title: 'Messages to your chat',
+    lead: 'A chat gets a message when something happens to your account, such as a sign-in or a new password.',
+    noBot: 'This service has no bot that could send messages to a chat.',
+    linked: 'Linked',
+    notLinked: 'Not linked',
+    start: 'Send /start to',
+    bot: 'the bot of this service',
+    copyBot: 'Copy the name of the bot',
+    code: 'Code from the chat',
+    codeHint: 'Eight letters and digits, such as ABCD-2345. It works once, for 10 minutes.',
+    codeMissing: 'Enter the code that the bot sent you.',
+    invalid: 'This code is not valid. Send /start again to get a new one.',
+    taken: 'This chat belongs to another account. Send /stop in it first, then /start.',
+    link: 'Link chat',
+    linking: 'Linking…',
+    linkDone: 'Chat linked.',
+    chat: 'Chat',
+    nameless: 'Without a name',
+    since: 'Linked',
+    events: 'Notified of',
+    eventCount: (count: number) =>
+      count === 0 ? 'Nothing' : formatCount(count, 'kind of event', 'kinds of events'),
+    unlink: 'Unlink chat',
+    unlinkBody:
+      'The chat no longer gets messages about your account. You can link it again with a new code.',
+    unlinked: 'Chat unlinked.',
   },
   looks: {
     title: 'Appearance and keyboard',

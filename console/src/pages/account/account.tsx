@@ -3,13 +3,14 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { accountTexts as texts } from './account.texts.ts'
 import { useProfile } from './data.ts'
 import { Looks } from './looks.tsx'
+import { Messenger } from './messenger.tsx'
 import { Password } from './password.tsx'
 import { Profile } from './profile.tsx'
 import { SecondFactor } from './second-factor.tsx'
 import { Sessions } from './sessions.tsx'
 import './account.css'
 
-/** The page where people look after their own account. */
+/** The page where users manage their own account. */
 export function Page() {
   const profile = useProfile()
   return (
@@ -29,6 +30,7 @@ export function Page() {
         </div>
         <div className="stack">
           {profile.data && <SecondFactor isOn={profile.data.totp_enabled} />}
+          <Messenger />
           <Looks />
         </div>
         <Sessions />

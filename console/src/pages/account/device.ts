@@ -1,9 +1,9 @@
-/** Names devices by what their browsers send. */
+/** Names devices by the `User-Agent` header of their browsers. */
 import { accountTexts } from './account.texts.ts'
 
 const texts = accountTexts.sessions
 
-/** The first match counts: most browsers name others as well. */
+/** The first match counts, because most browsers also name other browsers. */
 const BROWSERS: readonly [RegExp, string][] = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

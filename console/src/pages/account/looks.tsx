@@ -12,7 +12,7 @@ import { accountTexts } from './account.texts.ts'
 
 const texts = accountTexts.looks
 
-/** The theme, the height of rows, and shortcuts of single letters. Each choice applies at once. */
+/** The theme, the row height, and the single-letter shortcuts. Each choice applies immediately. */
 export function Looks() {
   const chooseDensity = useChooseDensity()
   return (

@@ -14,7 +14,7 @@ import { useReloadAccount } from './data.ts'
 
 const texts = accountTexts.password
 
-/** Changes the password. The service ends every session, so this one is started again. */
+/** Changes the password. The service then ends every session, so the person is signed in again. */
 export function Password() {
   const [isOpen, setOpen] = useState(false)
   const opener = useReturnFocus(isOpen)

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { Ago } from '../../parts/ago.tsx'
 import { ConfirmDanger } from '../../parts/confirm-danger.tsx'
+import { closeThenFocus, focusHeading } from '../../parts/focus-heading.ts'
 import { QueryState } from '../../parts/query-state.tsx'
 import { ToneBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
@@ -14,7 +15,7 @@ const texts = accountTexts.sessions
 
 type Session = Schemas['Session']
 
-/** The sessions of the person, with a button to end each. */
+/** The sessions of the user, each with a button to end it. */
 export function Sessions() {
   const sessions = useSessions()
   const [chosen, setChosen] = useState<Session>()
@@ -91,20 +92,17 @@ function SessionRow({ session, onEnd }: { session: Session; onEnd: () => void })
 }
 
 function EndSession({ session, onClose }: { session: Session; onClose: () => void }) {
-  const end = useEndSession()
-  const confirm = () =>
-    end.mutate(session.jti, {
-      onSuccess: () => {
-        onClose()
-        showToast(texts.ended)
-      },
-    })
+  const end = useEndSession(() => {
+    // The button that opened the dialog disappears with the session.
+    closeThenFocus(onClose, focusHeading)
+    showToast(texts.ended)
+  })
   return (
     <ConfirmDanger
       title={texts.end}
       isBusy={end.isPending}
-      error={end.error?.message}
-      onConfirm={confirm}
+      error={end.error}
+      onConfirm={() => end.mutate(session.jti)}
       onCancel={onClose}
     >
       <p>{texts.endBody(deviceName(session.user_agent))}</p>

@@ -13,7 +13,7 @@ interface AppCodeStepProps {
   /** Called with the recovery codes once the second factor is on. */
   readonly onEnabled: (codes: readonly string[]) => void
   readonly footer?: ReactNode
-  /** True when the field of the code takes the focus. */
+  /** True if the code field receives the focus. */
   readonly focused?: boolean
 }
 
@@ -66,5 +66,5 @@ export function AppCodeStep({
   )
 }
 
-/** Returns an address that shows the SVG. The policy refuses markup that a script inserts. */
+/** Returns a data URL that shows the SVG. The content security policy refuses markup that a script inserts. */
 const imageOf = (svg: string): string => `data:image/svg+xml,${encodeURIComponent(svg)}`

@@ -53,7 +53,7 @@ export function Invitation() {
 interface ChosenPasswordProps {
   token: string
   words: { title: string; lead: string; done: string; expired: string }
-  /** True when a person can request another link themselves. */
+  /** True if the user can request another link without an administrator. */
   canRequest?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The field that names a clinic, where the address does not. */
+/** The field for the clinic, shown if the address does not name a clinic. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import {
@@ -13,16 +13,16 @@ import { lastClinic, subdomainOf } from './clinic.ts'
 
 interface ClinicFieldProps {
   required?: boolean
-  /** Called with the subdomain once a listed clinic is typed, and when the field is left. */
+  /** Called with the subdomain when a listed clinic was typed, and when the field loses the focus. */
   onSettle?: (subdomain: string) => void
 }
 
-/** Returns what the service offers to visitors. */
+/** Returns the welcome data of the service. */
 export function useWelcome(): Welcome {
   return useQuery(welcomeQuery).data ?? UNKNOWN_WELCOME
 }
 
-/** Returns a function that turns the typed clinic into the subdomain to send. */
+/** Returns a function that converts the typed clinic to its subdomain. */
 export function useClinicReader(): (typed: string) => string | undefined {
   const { tenant } = useWelcome()
   const queries = useQueryClient()
@@ -30,11 +30,11 @@ export function useClinicReader(): (typed: string) => string | undefined {
     tenant?.subdomain ?? subdomainOf(typed, queries.getQueryData(publicTenantsQuery.queryKey) ?? [])
 }
 
-/** Asks for the clinic with suggestions. Shows nothing when the address names it. */
+/** Asks for the clinic with suggestions. Shows nothing if the address names the clinic. */
 export function ClinicField({ required = false, onSettle }: ClinicFieldProps) {
   const { tenant, demo } = useWelcome()
   const [isReached, setReached] = useState(required)
-  // The list costs a request, which most visits do not need.
+  // Loads the list only when needed, because most visits do not need it.
   const listed = useQuery({ ...publicTenantsQuery, enabled: isReached && !tenant }).data ?? []
   const list = useId()
   if (tenant) return null

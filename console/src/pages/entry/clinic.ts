@@ -1,4 +1,4 @@
-/** The clinic that a person means, and the one that this browser used last. */
+/** The clinic that a user types, and the clinic that this browser used last. */
 
 const STORED = 'clinic'
 
@@ -7,7 +7,7 @@ interface ListedClinic {
   subdomain: string
 }
 
-/** Returns the subdomain for a name or a subdomain as typed. Undefined when nothing was typed. */
+/** Returns the subdomain for a typed name or subdomain, or undefined if nothing was typed. */
 export function subdomainOf(typed: string, listed: readonly ListedClinic[]): string | undefined {
   const wanted = typed.trim().toLocaleLowerCase()
   if (wanted === '') return undefined
@@ -26,11 +26,11 @@ export function lastClinic(): string {
   }
 }
 
-/** Notes the subdomain for the next sign-in. */
+/** Stores the subdomain for the next sign-in. */
 export function rememberClinic(subdomain: string | undefined): void {
   try {
     if (subdomain) localStorage.setItem(STORED, subdomain)
   } catch {
-    // Without storage the clinic is typed again.
+    // Without storage the user types the clinic again.
   }
 }

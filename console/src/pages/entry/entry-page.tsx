@@ -34,7 +34,7 @@ export function EntryPage({ title, className = '', lead, children, aside }: Entr
   )
 }
 
-/** A sentence that deserves attention, such as why somebody was signed out. */
+/** An important message, such as why the user was signed out. */
 export function Notice({
   children,
   tone = 'calm',

@@ -1,4 +1,4 @@
-/** Requests a link that resets a password. The page says the same whether or not the account exists. */
+/** Requests a link that resets a password. The page shows the same text whether or not the account exists. */
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api, take } from '../../api/client.ts'

@@ -19,7 +19,7 @@ export function WithLinkToken({ children }: { children: (token: string) => React
   return children(token)
 }
 
-/** Says that it is done, and leads to the sign-in page. */
+/** Confirms the result, and leads to the sign-in page. */
 export function LinkDone({ title, lead }: { title: string; lead: string }) {
   return (
     <EntryPage title={title} lead={lead}>

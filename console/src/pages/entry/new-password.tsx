@@ -1,4 +1,4 @@
-/** Replaces a password that somebody else set. Until then the session can do nothing else. */
+/** Replaces a password that somebody else set. Until then the session allows nothing else. */
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
@@ -19,7 +19,7 @@ export function NewPassword() {
   async function submit(read: ReadField): Promise<void> {
     const body = { current_password: read('current_password'), new_password: read('new_password') }
     await take(api.PUT('/api/users/me/password', { body }))
-    // The change has ended every session, this one included.
+    // The change has ended every session, including this one.
     if (!(await session.signInAgain(body.new_password))) session.signOut('password-changed')
     else router.history.replace(hrefOfNext(next))
   }

@@ -1,4 +1,4 @@
-/** Stands at every address that has no page. */
+/** The page for unknown addresses. */
 import { Link } from '@tanstack/react-router'
 import { EntryPage } from './entry-page.tsx'
 import { notFoundTexts as texts } from './not-found.texts.ts'

@@ -1,9 +1,9 @@
-/** Shows the recovery codes once, and lets nobody leave before they are kept. */
+/** Shows the recovery codes once, and keeps the reader on the page until they are saved. */
 import { useBlocker } from '@tanstack/react-router'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { Form } from '../../parts/form.tsx'
 import { CheckField } from '../../parts/form-fields.tsx'
-import { saveText } from '../../parts/save-text.ts'
+import { saveText } from '../../parts/save-file.ts'
 import { session } from '../../session/index.ts'
 import { EntryPage } from './entry-page.tsx'
 import { secondFactorTexts as texts } from './second-factor.texts.ts'

@@ -1,4 +1,4 @@
-/** Requests an account of a clinic. */
+/** Registers an account in a clinic. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -18,7 +18,7 @@ type Profile = Schemas['Profile']
 
 const OFFERED_ROLES = ['doctor', 'nurse', 'receptionist'] as const
 
-/** The registration page, and what comes next. */
+/** The registration page, followed by a page that explains the next step. */
 export function Register() {
   const [profile, setProfile] = useState<Profile>()
   if (profile) return <Registered profile={profile} />
@@ -88,7 +88,7 @@ function DepartmentField({ subdomain }: { subdomain: string }) {
   const { data = [] } = useQuery(publicDepartmentsQuery(subdomain))
   return (
     <SelectField
-      // Another clinic has other departments.
+      // Clears the choice when the clinic changes, because each clinic has its own departments.
       key={subdomain}
       name="department_id"
       label={texts.department}

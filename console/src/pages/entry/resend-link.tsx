@@ -10,7 +10,7 @@ interface ResendLinkProps {
   subdomain?: string | null | undefined
 }
 
-/** A button that becomes the answer. */
+/** A button that the result replaces. */
 export function ResendLink({ email, subdomain = null }: ResendLinkProps) {
   const resend = useMutation({
     mutationFn: () =>

@@ -1,4 +1,4 @@
-/** Sets up the second factor that a clinic demands. Until then the session can do nothing else. */
+/** Sets up the second factor that a clinic requires. Until then the session allows nothing else. */
 import { useQuery } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -25,7 +25,7 @@ export function SecondFactor() {
   const { next } = useSearch({ from: '/person/second-factor' })
   const [confirmed, setConfirmed] = useState<Setup>()
   const [codes, setCodes] = useState<readonly string[]>()
-  // Shortly after a sign-in the password is not needed again. The secret leaves the cache with the page.
+  // Shortly after a sign-in no password is needed. The secret is removed from the cache when the page closes.
   const offered = useQuery({
     queryKey: ['second-factor-setup'],
     queryFn: () => setUp(null),
@@ -36,7 +36,7 @@ export function SecondFactor() {
   const setup = confirmed ?? offered.data
 
   async function goOn(): Promise<void> {
-    // The renewed session may do everything.
+    // The new access token gives the session its full rights.
     await session.renew()
     router.history.replace(hrefOfNext(next), undefined, { ignoreBlocker: true })
   }

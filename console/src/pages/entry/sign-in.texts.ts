@@ -29,7 +29,7 @@ export const signInTexts = {
   resent: 'If this account is waiting for confirmation, a new link is on its way.',
 }
 
-/** The words for each refusal of a sign-in that the page knows. */
+/** The messages for refused sign-ins, by error code. */
 export const signInRefusals: Readonly<Record<string, string>> = {
   invalid_credentials: 'The clinic, e-mail address or password is wrong.',
   tenant_inactive: 'This clinic is deactivated. Ask the people who run Wardkeep.',
@@ -39,7 +39,7 @@ export const signInRefusals: Readonly<Record<string, string>> = {
     'Your account is blocked or not approved yet. Ask an administrator of your clinic.',
 }
 
-/** Says why nobody is signed in. */
+/** Returns the message that explains why the user is signed out. */
 export function signedOutNotice(reason: SignedOutReason, idleMinutes: number): string | undefined {
   switch (reason) {
     case 'idle':

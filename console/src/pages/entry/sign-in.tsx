@@ -18,10 +18,10 @@ import { ResendLink } from './resend-link.tsx'
 import { signedOutNotice, signInRefusals, signInTexts as texts } from './sign-in.texts.ts'
 import { SignInCode } from './sign-in-code.tsx'
 
-/** The sign-in page. The router goes on as soon as the session has a person. */
+/** The sign-in page. The router leaves the page when the session has a user. */
 export function SignIn() {
   const welcome = useWelcome()
-  /** Credentials that were right and need a code besides. */
+  /** Credentials that were correct but also need a code. */
   const [accepted, setAccepted] = useState<Credentials>()
 
   async function signIn(credentials: Credentials): Promise<void> {
@@ -144,7 +144,7 @@ function SignInLinks({ welcome }: { welcome: Welcome }) {
   )
 }
 
-/** Returns the words for a refused sign-in without a form. */
+/** Returns the message for a sign-in that failed without a form, as with a demo account. */
 function wordsOf(error: Error): string | undefined {
   if (!(error instanceof ApiError)) return formTexts.failed
   return explainRefusal(error)?.message ?? troubleOf(error, NO_FIELDS).message
@@ -165,7 +165,7 @@ function DemoPeople({ demo, onChoose }: DemoPeopleProps) {
       <h2 id="demo-title">{texts.demoTitle}</h2>
       <p className="muted">{texts.demoLead}</p>
       <div className="entry-people">
-        {people.map(({ email, role }) => (
+        {people.map(({ email, full_name, role }) => (
           <button
             key={email}
             type="button"
@@ -173,7 +173,7 @@ function DemoPeople({ demo, onChoose }: DemoPeopleProps) {
             aria-busy={choice.isPending && choice.variables.email === email}
             onClick={() => !choice.isPending && choice.mutate({ email, password, subdomain })}
           >
-            {roleNames[role]}
+            {full_name} <span className="muted">{roleNames[role]}</span>
           </button>
         ))}
       </div>

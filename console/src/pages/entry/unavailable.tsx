@@ -1,4 +1,4 @@
-/** Stands in for a page that could not be loaded. */
+/** Replaces a page that failed to load. */
 import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { ApiError, retryDelayOf } from '../../api/problem.ts'
@@ -6,7 +6,7 @@ import { WaitMessage } from '../../parts/form-summary.tsx'
 import { EntryPage } from './entry-page.tsx'
 import { unavailableTexts as texts } from './unavailable.texts.ts'
 
-/** Says what is wrong. While the service is away it tries again automatically. */
+/** Explains the failure. Retries automatically while the service is unavailable. */
 export function Unavailable({ error }: ErrorComponentProps) {
   const router = useRouter()
   const problem = error instanceof ApiError ? error : undefined

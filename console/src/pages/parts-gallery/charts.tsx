@@ -10,7 +10,7 @@ import { Section } from './section.tsx'
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
-/** Ranges of time, figures with their course, and charts. */
+/** Time ranges, figures with their trend, and charts. */
 export function ChartSection() {
   const [range, setRange] = useState<TimeRangeValue>(parseTimeRange({}, '24h'))
   return (

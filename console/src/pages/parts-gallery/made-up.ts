@@ -24,7 +24,7 @@ const FIRST = [
   'Jonas',
 ]
 const LAST = ['Okafor', 'Moreau', 'Singh', 'Lindqvist', 'Petrov', 'Ferreira', 'Nakamura']
-const ROLES = ['Doctor', 'Nurse', 'Receptionist', 'Auditor', 'Admin']
+const ROLES = ['Doctor', 'Nurse', 'Receptionist', 'Auditor', 'Administrator']
 const DEPARTMENTS = ['Cardiology', 'Radiology', 'Paediatrics', 'Emergency and intensive care']
 const STATUSES = ['active', 'active', 'active', 'blocked', 'pending']
 const HOUR_MS = 3_600_000

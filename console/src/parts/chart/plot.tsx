@@ -1,5 +1,5 @@
 import { Fragment } from 'react'
-import { formatNumber } from '../../words/numbers.ts'
+import { formatShort } from '../../words/numbers.ts'
 import {
   gridEnds,
   labelledPoints,
@@ -25,7 +25,7 @@ export function Grid({ scale, times }: { scale: Scale; times: readonly string[] 
         <Fragment key={value}>
           <line {...ends} y1={yOf(scale, value)} y2={yOf(scale, value)} className="grid-line" />
           <text x={ends.x1 - 6} y={yOf(scale, value) + 4} textAnchor="end">
-            {formatNumber(value)}
+            {formatShort(value)}
           </text>
         </Fragment>
       ))}

@@ -57,21 +57,21 @@ export function yOf(scale: Scale, value: number): number {
   return MARGIN.top + height - (value / scale.top) * height
 }
 
-/** The width that one bar has for itself. */
+/** The horizontal space for one bar. */
 export const slotWidth = (scale: Scale): number => plotWidth(scale) / Math.max(1, scale.points)
 
-/** The point that is nearest to a horizontal position. */
+/** The point nearest to a horizontal position. */
 export function nearestPoint(scale: Scale, x: number): number {
   const share = (x - MARGIN.left) / plotWidth(scale)
   const at = scale.kind === 'bars' ? share * scale.points - 0.5 : share * (scale.points - 1)
   return clampPoint(scale, Math.round(at))
 }
 
-/** Keeps a point within the chart. */
+/** Limits an index to the points of the chart. */
 export const clampPoint = (scale: Scale, at: number): number =>
   Math.max(0, Math.min(at, scale.points - 1))
 
-/** The points that get a label, as many as fit. */
+/** The points that get a label: as many as fit. */
 export function labelledPoints(scale: Scale): number[] {
   const every = Math.ceil(scale.points / Math.max(2, Math.floor(scale.width / LABEL_WIDTH)))
   return Array.from({ length: Math.ceil(scale.points / every) }, (_, index) => index * every)
@@ -83,7 +83,7 @@ export const gridEnds = (scale: Scale): { x1: number; x2: number } => ({
   x2: scale.width - MARGIN.right,
 })
 
-/** Writes a time as precisely as the length of the chart needs. */
+/** Formats a time with the precision that suits the length of the chart. */
 export function timeLabel(at: string, times: readonly string[]): string {
   const length = Date.parse(times.at(-1) ?? at) - Date.parse(times[0] ?? at)
   const time = new Date(at)

@@ -5,7 +5,7 @@ const WIDTH = 98
 const HEIGHT = 28
 const EDGE = 3
 
-/** The course of a figure as a small line; its number stands beside it. */
+/** The trend of a figure as a small line next to its number. */
 export function Sparkline({
   values,
   tone = 1,

@@ -22,7 +22,7 @@ interface TimeChartProps {
   readonly note: string
 }
 
-/** Values over time. A cursor follows the pointer and the arrow keys, and a table shows the same. */
+/** A chart of values over time. A cursor follows the pointer and the arrow keys, and a table lists the same values. */
 export function TimeChart(props: TimeChartProps) {
   const { title, series, times } = props
   const [isTable, setTable] = useState(false)

@@ -9,13 +9,16 @@ interface ChosenBarProps {
   readonly isEstimated: boolean
 }
 
-/** The bar above a table while rows are chosen: how many, what can be done, and the way to all that match. */
+/** The bar above a table while rows are chosen: their number, the actions, and a button that chooses all matches. */
 export function ChosenBar({ choosing, pageIds, total, isEstimated }: ChosenBarProps) {
-  const { selection, onChange, actions } = choosing
+  const { selection, onChange, actions, isPageOnly = false } = choosing
   const count = selectedCount(selection, total)
   if (count === 0) return null
   const canChooseAll =
-    selection.kind === 'some' && isPageSelected(selection, pageIds) && total > pageIds.length
+    !isPageOnly &&
+    selection.kind === 'some' &&
+    isPageSelected(selection, pageIds) &&
+    total > pageIds.length
   return (
     <section className="chosen-bar" aria-label={texts.chosenRegion}>
       <b>{texts.chosen(count)}</b>

@@ -14,8 +14,6 @@ export const dataTableTexts = {
       : `Choose all ${formatNumber(total)} that match`,
   range: (first: number, last: number, total: string) =>
     `${formatNumber(first)}–${formatNumber(last)} of ${total}`,
-  total: (total: number, isEstimated: boolean) =>
-    isEstimated ? `about ${formatNumber(total)}` : formatNumber(total),
   pages: (caption: string) => `Pages: ${caption}`,
   previous: 'Previous',
   next: 'Next',

@@ -10,8 +10,8 @@ import { useRowKeys } from './use-row-keys.ts'
 import './data-table.css'
 
 /**
- * A list of records with sorting, selection, pages and keys. While a panel is open it shows only the columns of
- * rank 1. Old rows stay, paler, while new ones load.
+ * A list of records with sorting, selection, pages and shortcuts. While a panel is open, only the columns of rank 1 are
+ * shown. While new rows load, the old rows stay visible but dimmed.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { caption, rows, sort, choosing, paging } = props

@@ -11,7 +11,7 @@ interface HeadProps<Row> {
   readonly choosing: Choosing | undefined
 }
 
-/** The head of a table: the checkbox of the page and the columns with their sort buttons. */
+/** The head of a table: the checkbox for the whole page, and the columns with their sort buttons. */
 export function TableHead<Row>({ columns, pageIds, sort, onSort, choosing }: HeadProps<Row>) {
   return (
     <thead>

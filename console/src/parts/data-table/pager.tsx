@@ -1,3 +1,4 @@
+import { formatTotal } from '../../words/numbers.ts'
 import { useShortcuts } from '../keys.ts'
 import { dataTableTexts as texts } from './data-table.texts.ts'
 import {
@@ -9,7 +10,7 @@ import {
   rowRange,
 } from './paging.ts'
 
-/** The place in a list, and the buttons to move in it. */
+/** The position in a list, and the functions to change it. */
 export interface Paging {
   readonly info: PageInfo
   readonly position: ListPosition
@@ -17,7 +18,7 @@ export interface Paging {
   readonly onLimit: (limit: number) => void
 }
 
-/** The line below a table: which rows it shows, how many there are, and the way to others. */
+/** The line below a table: the rows on this page, the total, and the buttons for other pages. */
 export function Pager({
   caption,
   paging,
@@ -34,7 +35,7 @@ export function Pager({
     { keys: '[', label: texts.keys.previousPage, run: () => previous && onMove(previous) },
     { keys: ']', label: texts.keys.nextPage, run: () => next && onMove(next) },
   ])
-  const total = texts.total(info.total, info.total_estimated === true)
+  const total = formatTotal(info)
   const range = rowRange(position, info, rows)
   return (
     <nav className="pager" aria-label={texts.pages(caption)}>

@@ -1,15 +1,15 @@
-/** Positions in a list: numbered pages as far as the API counts them, then cursors. */
+/** Positions in a list: numbered pages up to the API's limit, then cursors. */
 
-/** The API answers numbered pages only up to this many records. */
-const MAX_NUMBERED = 10_000
+/** The API returns numbered pages only up to this many records. */
+export const MAX_NUMBERED = 10_000
 
-/** The place in a list: a numbered page, or the rows after a record. The URL holds it. */
+/** The position in a list: a numbered page, or the rows after a record. Stored in the URL. */
 export interface ListPosition {
   readonly page?: number
   readonly after?: string
 }
 
-/** The answer of the API beside the records of a page. */
+/** The page info that the API returns with the records of a page. */
 export interface PageInfo {
   readonly page: number
   readonly limit: number
@@ -18,7 +18,7 @@ export interface PageInfo {
   readonly next: string | null
 }
 
-/** The numbers of rows that a page can have. */
+/** The possible numbers of rows per page. */
 export const PAGE_SIZES = [20, 50, 100] as const
 
 /** Returns the position of the next page, or undefined on the last one. */
@@ -29,7 +29,7 @@ export function nextPosition(position: ListPosition, info: PageInfo): ListPositi
   return { after: info.next }
 }
 
-/** Returns the position of the page before, or of the first page after a cursor. */
+/** Returns the position of the previous page, or of the first page if the position is a cursor. */
 export function previousPosition(position: ListPosition, info: PageInfo): ListPosition | undefined {
   if (position.after !== undefined) return {}
   if (info.page <= 1) return undefined

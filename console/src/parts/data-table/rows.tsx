@@ -4,7 +4,7 @@ import { dataTableTexts as texts } from './data-table.texts.ts'
 import { isSelected, selectRange, toggleRow } from './selection.ts'
 import type { Choosing, Column, DataTableProps } from './types.ts'
 
-/** The id of the link of a row. A panel that closes returns the focus to it. */
+/** The id of the link in a row. A panel that closes returns the focus to this link. */
 export const rowLinkId = (id: string): string => `row-${id}`
 
 interface RowsProps<Row> {
@@ -83,7 +83,7 @@ function ChooseCell({ id, name, pageIds, choosing }: ChooseCellProps) {
 
 const SKELETON_ROWS = 8
 
-/** Rows of grey lines, in the layout of the real ones. */
+/** Grey placeholder rows in the layout of the real rows. */
 export function SkeletonRows({ columns }: { columns: number }) {
   return (
     <tbody>

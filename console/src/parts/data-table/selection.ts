@@ -1,6 +1,6 @@
-/** The chosen rows of a list: some of them by id, or all that match the filters. */
+/** The selected rows of a list: individual ids, or all rows that match the filters. */
 
-/** The chosen rows. `anchor` is where a range begins. */
+/** The selected rows. `anchor` is the row where a range starts. */
 export type Selection =
   | { readonly kind: 'some'; readonly ids: ReadonlySet<string>; readonly anchor?: string }
   | { readonly kind: 'all' }
@@ -11,7 +11,7 @@ export const EMPTY_SELECTION: Selection = { kind: 'some', ids: new Set() }
 /** The selection of every row that matches the filters, on all pages. */
 export const ALL_SELECTED: Selection = { kind: 'all' }
 
-/** True for a row that is chosen. */
+/** True for a selected row. */
 export const isSelected = (selection: Selection, id: string): boolean =>
   selection.kind === 'all' || selection.ids.has(id)
 
@@ -19,18 +19,18 @@ export const isSelected = (selection: Selection, id: string): boolean =>
 export const selectedCount = (selection: Selection, total: number): number =>
   selection.kind === 'all' ? total : selection.ids.size
 
-/** True when every row of the page is chosen. */
+/** True if every row of the page is selected. */
 export const isPageSelected = (selection: Selection, pageIds: readonly string[]): boolean =>
   pageIds.length > 0 && pageIds.every((id) => isSelected(selection, id))
 
-/** Chooses a row, or releases a chosen one. After "all that match" it begins with this page. */
+/** Selects or deselects a row. If all matches were selected, starts with the rows of this page. */
 export function toggleRow(selection: Selection, id: string, pageIds: readonly string[]): Selection {
   const ids = new Set(selection.kind === 'all' ? pageIds : selection.ids)
   if (!ids.delete(id)) ids.add(id)
   return { kind: 'some', ids, anchor: id }
 }
 
-/** Chooses every row between the one chosen last and this one. */
+/** Selects every row between the row selected last and this row. */
 export function selectRange(
   selection: Selection,
   id: string,
@@ -44,7 +44,7 @@ export function selectRange(
   return { kind: 'some', ids: new Set([...selection.ids, ...range]), anchor: id }
 }
 
-/** Chooses every row of the page, or releases them when all are chosen. */
+/** Selects every row of the page, or deselects them if all are selected. */
 export function togglePage(selection: Selection, pageIds: readonly string[]): Selection {
   if (selection.kind === 'all') return EMPTY_SELECTION
   const ids = new Set(selection.ids)

@@ -2,14 +2,14 @@ import type { ReactNode } from 'react'
 import type { Paging } from './pager.tsx'
 import type { Selection } from './selection.ts'
 
-/** A column of a table. The first one names the row and links to it. */
+/** A column of a table. The first column names the row and links to its record. */
 export interface Column<Row> {
   readonly id: string
   readonly label: string
   readonly render: (row: Row) => ReactNode
   readonly isSortable?: boolean
   readonly isNumber?: boolean
-  /** Rank 1 stays while a panel is open beside the table; rank 2 is the default. */
+  /** Columns of rank 1 stay while a panel is open beside the table; rank 2 is the default. */
   readonly rank?: 1 | 2
 }
 
@@ -25,12 +25,14 @@ export interface Sort {
   readonly direction: 'asc' | 'desc'
 }
 
-/** The chosen rows, and the acts on them. */
+/** The selected rows, and the actions on them. */
 export interface Choosing {
   readonly selection: Selection
   readonly onChange: (selection: Selection) => void
-  /** The buttons for what is chosen. */
+  /** The buttons for the selected rows. */
   readonly actions: ReactNode
+  /** True if the actions need each row, so that selecting all matches on other pages is not offered. */
+  readonly isPageOnly?: boolean
 }
 
 /** The properties of a table. */
@@ -44,13 +46,13 @@ export interface DataTableProps<Row> {
   /** The name of a row, for its checkbox. */
   readonly nameOf: (row: Row) => string
   readonly linkOf: (row: Row) => RowLink
-  /** The row that the panel shows. */
+  /** The id of the row that the panel shows. */
   readonly openId?: string | undefined
   readonly isFetching?: boolean
   readonly sort?: Sort
   readonly onSort?: (sort: Sort) => void
   readonly choosing?: Choosing
   readonly paging?: Paging | undefined
-  /** Shown instead of rows when there are none. */
+  /** Shown instead of rows if there are none. */
   readonly empty: ReactNode
 }

@@ -1,0 +1,93 @@
+/** The requests of the audit log. */
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, take } from '../../api/client.ts'
+import { pageQuery } from '../../parts/list/list-search.ts'
+import { useListPage } from '../../parts/list/list-table.tsx'
+import type { OptionsRequest } from '../../parts/search-combobox.tsx'
+import { useClinicId } from '../../shell/clinic.ts'
+import { findPeople } from '../../shell/find.ts'
+import { actionsQuery } from './action-meanings.ts'
+import {
+  type AuditFilters,
+  type AuditQuery,
+  type AuditSpan,
+  type AuditView,
+  auditQuery,
+  namesActions,
+} from './filters.ts'
+
+/** The interval of polls for new entries in live mode. */
+const LIVE_MS = 3000
+
+/** Loads the page of the audit log for a view, and polls while `isLive`. */
+export function useEntries(view: AuditView, span: AuditSpan, isLive: boolean) {
+  const clinicId = useClinicId()
+  const queryOf = useAuditQuery(view.filters, span)
+  const place = { ...pageQuery(view), sort_order: view.sort.direction }
+  return useListPage(
+    'audit',
+    clinicId,
+    { ...view.filters, ...span, ...place },
+    async () => {
+      const query = { ...(await queryOf()), ...place }
+      return take(api.GET('/api/admin/audit', { params: { query } }))
+    },
+    isLive ? LIVE_MS : undefined,
+  )
+}
+
+/** Returns a function that returns the filters for the API. Loads the known actions first if the filters name some. */
+export function useAuditQuery(filters: AuditFilters, span: AuditSpan): () => Promise<AuditQuery> {
+  const clinicId = useClinicId()
+  const queries = useQueryClient()
+  return async () => {
+    const known = namesActions(filters) ? await queries.ensureQueryData(actionsQuery) : []
+    return auditQuery(clinicId, filters, span, known)
+  }
+}
+
+/** Returns the request for people of a clinic by name or e-mail address. */
+export const peopleRequest = (clinicId: number, text: string): OptionsRequest => ({
+  queryKey: ['users', clinicId, 'choice', text],
+  queryFn: async () => {
+    const people = await findPeople(text, clinicId)
+    return people.map(({ id, label, hint }) => ({ value: String(id), label: `${label}, ${hint}` }))
+  },
+})
+
+/** The largest page of the API. Fewer entries than that have the same time. */
+const MAX_OF_ONE_TIME = 100
+
+/**
+ * Loads an entry that is not among the rows, if necessary.
+ * @param at the time of the entry
+ */
+export function useEntry(id: number | undefined, at: string | undefined, isNeeded: boolean) {
+  const clinicId = useClinicId()
+  return useQuery({
+    queryKey: ['audit', clinicId, 'one', id, at],
+    queryFn: async () => {
+      const end = new Date(Date.parse(at ?? '') + 1).toISOString()
+      const span = at === undefined ? {} : { from_date: at, to_date: end }
+      const query = { tenant_id: clinicId, ...span, limit: MAX_OF_ONE_TIME }
+      const { items } = await take(api.GET('/api/admin/audit', { params: { query } }))
+      return items.find((entry) => entry.id === id) ?? null
+    },
+    enabled: id !== undefined && at !== undefined && isNeeded,
+  })
+}
+
+/** Loads the name of a person, if necessary. */
+export function usePersonName(id: number | undefined, isNeeded: boolean): string | undefined {
+  const clinicId = useClinicId()
+  const query = useQuery({
+    queryKey: ['users', clinicId, 'name', id],
+    queryFn: async () => {
+      const path = { user_id: id ?? 0 }
+      const { full_name } = await take(api.GET('/api/admin/users/{user_id}', { params: { path } }))
+      return full_name
+    },
+    enabled: id !== undefined && isNeeded,
+  })
+  return query.data
+}

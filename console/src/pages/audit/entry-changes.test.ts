@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { readChanges } from './entry-changes.ts'
+
+const read = (action: string, changes: Record<string, unknown> | null) =>
+  readChanges({ action, resource_type: action.split('.')[0] ?? '', changes })
+
+test('writes the values of a change in words', () => {
+  const { difference, facts } = read('user.role_changed', {
+    before: { role: 'nurse', status: 'active' },
+    after: { role: 'doctor', status: 'blocked' },
+    sessions: 3,
+  })
+  expect(difference).toMatchObject({
+    before: { role: 'Nurse', status: 'Active' },
+    after: { role: 'Doctor', status: 'Blocked' },
+  })
+  expect(facts).toEqual([['sessions', 3]])
+})
+
+test.each([
+  ['user.password_changed', { before: {}, after: {}, by: 'administrator' }, ['password']],
+  ['webhook.updated', { before: {}, after: {}, secret: 'changed' }, ['secret']],
+  ['patient.updated', { fields: ['phone', 'address'] }, ['phone', 'address']],
+])('hides the values that %s does not contain', (action, changes, fields) => {
+  const { difference } = read(action, changes)
+  expect([...(difference?.hidden ?? [])]).toEqual(fields)
+  expect(Object.keys(difference?.before ?? {})).toEqual(fields)
+})
+
+test('shows other details as facts', () => {
+  expect(read('backup.created', { type: 'tenant', records: 5 })).toEqual({
+    facts: [
+      ['type', 'tenant'],
+      ['records', 5],
+    ],
+  })
+  expect(read('auth.login', null)).toEqual({ facts: [] })
+})
+
+test('says that a long value is kept as its hash', () => {
+  const { difference } = read('tenant.updated', {
+    before: { settings: { note: 'short' } },
+    after: { settings: { note: { sha256: '2c26', bytes: 2048 } } },
+  })
+  expect(difference?.after).toEqual({ settings: { note: '2,048 bytes, kept as SHA-256 2c26' } })
+})

@@ -1,0 +1,55 @@
+import { formatCount } from '../../words/numbers.ts'
+
+/** Words for the details of an entry. */
+export const changesTexts = {
+  password: 'Password',
+  secret: 'Secret',
+  longText: (bytes: number, hash: string) =>
+    `${formatCount(bytes, 'byte', 'bytes')}, kept as SHA-256 ${hash}`,
+}
+
+/** The fields of records and the details of entries. A field without a word shows its name. */
+export const fieldNames: Readonly<Record<string, string>> = {
+  access: 'Access',
+  address: 'Address',
+  amount: 'Amount',
+  amount_refunded: 'Refunded amount',
+  birth_date: 'Birth date',
+  by: 'Changed by',
+  can_see_all_patients: 'Sees all patients',
+  created_at: 'Created',
+  currency: 'Currency',
+  department_id: 'Department id',
+  email: 'E-mail',
+  entries: 'Entries',
+  error: 'Error',
+  events: 'Events',
+  filters: 'Filters',
+  format: 'Format',
+  full_name: 'Name',
+  grant_id: 'Break-glass grant',
+  head_doctor_id: 'Head doctor id',
+  is_active: 'Active',
+  must_change_password: 'Must change the password',
+  name: 'Name',
+  occurrences: 'Occurrences',
+  password: 'Password',
+  phone: 'Phone',
+  provider: 'Provider',
+  purpose: 'Purpose',
+  reason: 'Reason',
+  records: 'Records',
+  role: 'Role',
+  secret: 'Secret',
+  session_id: 'Session id',
+  sessions: 'Sessions',
+  settings: 'Settings',
+  severity: 'Severity',
+  size_bytes: 'Size in bytes',
+  state: 'State',
+  status: 'Status',
+  subdomain: 'Subdomain',
+  subjects: 'Subjects',
+  type: 'Type',
+  url: 'URL',
+}

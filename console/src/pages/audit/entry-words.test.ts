@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { recordOf, resourceTypeName, shortMeaning, whoOf } from './entry-words.ts'
+
+const nobody = { user_id: null, user_name: null, user_email: null, ip: null }
+
+test.each([
+  [{ ...nobody, user_id: 7, user_name: 'Ada Ministra', user_email: 'ada@x.test' }, 'Ada Ministra'],
+  [{ ...nobody, user_id: 7, user_email: 'ada@x.test' }, 'ada@x.test'],
+  [{ ...nobody, user_id: 7 }, 'User 7'],
+  [nobody, 'the service'],
+  [{ ...nobody, ip: '203.0.113.7' }, 'Not signed in'],
+])('names who made an entry: %j', (entry, who) => {
+  expect(whoOf(entry)).toBe(who)
+})
+
+test.each([
+  ['user', '57', 'Nora Nurse', 'Nora Nurse'],
+  ['user', '57', null, 'User 57'],
+  ['audit_log', null, null, 'Audit log'],
+  ['a_new_type', '5', null, 'a_new_type 5'],
+])('names the record of an entry: %s %s', (resource_type, resource_id, resource_name, name) => {
+  expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
+})
+
+test('shows an unknown kind of record as it is', () => {
+  expect(resourceTypeName('constructor')).toBe('constructor')
+})
+
+test('shortens a meaning to its main clause', () => {
+  expect(shortMeaning('A tenant was deleted; it can be restored')).toBe('A tenant was deleted')
+  expect(shortMeaning('A user signed in')).toBe('A user signed in')
+})

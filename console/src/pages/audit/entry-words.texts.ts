@@ -1,0 +1,48 @@
+/** Words for entries of the audit log. */
+export const entryTexts = {
+  service: 'the service',
+  notSignedIn: 'Not signed in',
+  person: (id: number) => `User ${id}`,
+  record: (type: string, id: string) => `${type} ${id}`,
+  by: (who: string, time: string) => `by ${who}, ${time}`,
+}
+
+/** The kinds of records. */
+export const resourceTypeNames: Readonly<Record<string, string>> = {
+  audit_log: 'Audit log',
+  backup: 'Backup',
+  department: 'Department',
+  encryption: 'Encryption',
+  fix: 'Repair',
+  installation: 'Installation',
+  operation: 'Operation',
+  patient: 'Patient',
+  payment: 'Payment',
+  payment_notification: 'Payment notification',
+  preferences: 'Preferences',
+  session: 'Session',
+  signing_key: 'Signing key',
+  tenant: 'Clinic',
+  user: 'User',
+  webhook: 'Webhook',
+}
+
+/** The groups of actions. */
+export const actionGroupNames: Readonly<Record<string, string>> = {
+  tenant: 'Clinic',
+  outbound: 'Outgoing messages',
+  department: 'Departments',
+  user: 'Users',
+  auth: 'Sign-in and sessions',
+  access: 'Refused requests',
+  audit: 'Exports of the audit log',
+  preferences: 'Preferences',
+  messenger: 'Messenger',
+  webhook: 'Webhooks',
+  payment: 'Payments',
+  patient: 'Patients',
+  payment_notification: 'Payment notifications',
+  backup: 'Backups',
+  encryption: 'Encryption',
+  self_healing: 'Self-healing',
+}

@@ -1,0 +1,51 @@
+import { useMutation } from '@tanstack/react-query'
+import { ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { closeThenFocus, focusHeading } from '../../parts/focus-heading.ts'
+import { showToast } from '../../parts/toasts.ts'
+import { useClinicId } from '../../shell/clinic.ts'
+import { type Department, useDepartmentCommands } from './data.ts'
+import { departmentTexts } from './departments.texts.ts'
+import { MembersLink } from './members-link.tsx'
+
+const texts = departmentTexts.remove
+
+interface RemoveDepartmentProps {
+  readonly department: Department
+  readonly onRemoved: () => void
+  readonly onClose: () => void
+}
+
+/** Asks before a department is deleted. Its members and patients stay, but nothing restores the department. */
+export function RemoveDepartment({ department, onRemoved, onClose }: RemoveDepartmentProps) {
+  const { id, name, members } = department
+  const { remove } = useDepartmentCommands(useClinicId())
+  const removal = useMutation({
+    mutationFn: () => remove(id),
+    onSuccess: () => {
+      closeThenFocus(onClose, focusHeading)
+      showToast(texts.done(name))
+      onRemoved()
+    },
+  })
+  return (
+    <ConfirmFinal
+      title={texts.title(name)}
+      name={name}
+      asksPassword={false}
+      isBusy={removal.isPending}
+      error={removal.error}
+      onConfirm={() => removal.mutate()}
+      onCancel={onClose}
+    >
+      <div className="stack tight">
+        <p>
+          {texts.membersStay(members)} {texts.patientsStay}
+        </p>
+        <p>
+          {texts.advice}{' '}
+          {members > 0 && <MembersLink department={department}>{texts.showMembers}</MembersLink>}
+        </p>
+      </div>
+    </ConfirmFinal>
+  )
+}

@@ -1,0 +1,169 @@
+/** The list of items that need attention. */
+
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Ago } from '../../parts/ago.tsx'
+import { ToneBadge } from '../../parts/status-badge.tsx'
+import type { Tone } from '../../words/statuses.ts'
+import { type Overview, usePageAddress } from './data.ts'
+import { overviewTexts } from './overview.texts.ts'
+
+const texts = overviewTexts.needs
+
+interface Need {
+  readonly key: string
+  readonly tone: Tone
+  readonly title: string
+  readonly detail?: ReactNode
+  /** The path of the page that helps. If the page does not exist, no button is shown. */
+  readonly path: string
+  readonly act?: string
+}
+
+type Attention = Overview['attention']
+
+/** Every item that needs attention, or one line if nothing needs attention. */
+export function Needs({ overview }: { overview: Overview }) {
+  const needs = needsOf(overview.attention)
+  return (
+    <section className="card" aria-labelledby="needs">
+      <header>
+        <h2 id="needs">{texts.title}</h2>
+      </header>
+      {needs.length === 0 ? (
+        <p className="card-body">
+          <ToneBadge tone="ok">{texts.nothing}</ToneBadge>
+        </p>
+      ) : (
+        <ul className="needs">
+          {needs.map((need) => (
+            <NeedItem key={need.key} need={need} />
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function NeedItem({ need: { tone, title, detail, path, act = texts.open } }: { need: Need }) {
+  const to = usePageAddress()(path)
+  return (
+    <li>
+      <div className="grow">
+        <ToneBadge tone={tone}>
+          <span className="need">{title}</span>
+        </ToneBadge>
+        {detail && <div className="detail muted">{detail}</div>}
+      </div>
+      {to && (
+        <Link to={to} className="button" aria-label={texts.action(act, title)}>
+          {act}
+        </Link>
+      )}
+    </li>
+  )
+}
+
+function needsOf(attention: Attention): readonly Need[] {
+  return [
+    ...registrations(attention.registrations),
+    ...webhooks(attention.webhooks),
+    ...backups(attention.backups),
+    ...jobs(attention.backup_jobs),
+    ...repairs(attention.repairs),
+    ...rotation(attention.key_rotation),
+    ...payments(attention.payment_notifications),
+  ]
+}
+
+/** Returns an event with its time. */
+const timed = (what: string, at: string | null): ReactNode =>
+  at && (
+    <>
+      {what} <Ago at={at} />
+    </>
+  )
+
+function registrations(waiting: Attention['registrations']): readonly Need[] {
+  if (!waiting?.count) return []
+  const title = texts.registrations(waiting.count)
+  const detail = timed(texts.oldest, waiting.oldest_since)
+  return [
+    {
+      key: 'registrations',
+      tone: 'waiting',
+      title,
+      detail,
+      path: '/users/approvals',
+      act: texts.review,
+    },
+  ]
+}
+
+function webhooks(failing: Attention['webhooks']): readonly Need[] {
+  if (!failing?.count) return []
+  const path = '/webhooks'
+  const named = failing.items.map(({ id, host, reason, since }): Need => {
+    const detail = (
+      <>
+        <bdi>{host}</bdi> {since && <>· {timed(texts.since, since)}</>}
+      </>
+    )
+    return { key: `webhook ${id}`, tone: 'failed', title: texts.webhook[reason], detail, path }
+  })
+  const others = failing.count - named.length
+  if (others <= 0) return named
+  return [...named, { key: 'webhooks', tone: 'failed', title: texts.moreWebhooks(others), path }]
+}
+
+function backups(newest: Attention['backups']): readonly Need[] {
+  if (!newest?.is_late) return []
+  const detail = newest.created_at ? timed(texts.backupOf, newest.created_at) : texts.backupHelp
+  const title = newest.created_at ? texts.backupLate : texts.noBackup
+  return [{ key: 'backups', tone: 'attention', title, detail, path: '/backups' }]
+}
+
+function jobs(failed: Attention['backup_jobs']): readonly Need[] {
+  if (!failed?.count) return []
+  const path = '/backups'
+  const named = failed.items.map(({ job_id, kind, tenant_id, failed_at }): Need => {
+    const detail = (
+      <>
+        {tenant_id === null && texts.installation} <Ago at={failed_at} />
+      </>
+    )
+    return { key: `job ${job_id}`, tone: 'failed', title: texts.jobs[kind], detail, path }
+  })
+  const others = failed.count - named.length
+  if (others <= 0) return named
+  return [...named, { key: 'jobs', tone: 'failed', title: texts.moreJobs(others), path }]
+}
+
+function repairs(found: Attention['repairs']): readonly Need[] {
+  if (!found?.count) return []
+  const tone = found.severity === 'critical' ? 'failed' : 'attention'
+  const title = texts.repairs(found.count)
+  return [{ key: 'repairs', tone, title, detail: found.title, path: '/self-healing' }]
+}
+
+function rotation(last: Attention['key_rotation']): readonly Need[] {
+  if (!last?.is_failed) return []
+  const detail = last.failed_at && <Ago at={last.failed_at} />
+  return [{ key: 'rotation', tone: 'failed', title: texts.rotation, detail, path: '/encryption' }]
+}
+
+function payments(stuck: Attention['payment_notifications']): readonly Need[] {
+  if (!stuck) return []
+  const detail = timed(texts.oldest, stuck.oldest_since)
+  const path = '/payments/notifications'
+  const unverified = texts.unverified(stuck.unverified)
+  const failed = texts.failedPayments(stuck.failed)
+  return [
+    ...(stuck.failed > 0
+      ? [{ key: 'failed payments', tone: 'failed', title: failed, detail, path } as const]
+      : []),
+    ...(stuck.unverified > 0
+      ? [{ key: 'unverified', tone: 'attention', title: unverified, detail, path } as const]
+      : []),
+  ]
+}

@@ -1,0 +1,182 @@
+import { formatCount } from '../../words/numbers.ts'
+
+const people = (count: number) => formatCount(count, 'person is', 'people are')
+
+/** Texts of the overview. */
+export const overviewTexts = {
+  title: 'Overview',
+  missing: (parts: string) => `Not available right now: ${parts}.`,
+  about: (text: string) => `≈ ${text}`,
+  needs: {
+    title: 'Needs attention',
+    nothing: 'Nothing needs your attention.',
+    review: 'Review',
+    open: 'Open',
+    action: (act: string, title: string) => `${act}: ${title}`,
+    registrations: (count: number) => `${people(count)} waiting for approval`,
+    oldest: 'Oldest:',
+    webhook: {
+      failing: 'A webhook is failing',
+      deactivated: 'A webhook was deactivated because it kept failing',
+      gone: 'A webhook was deactivated because its receiver is gone',
+    },
+    since: 'First failure:',
+    moreWebhooks: (count: number) =>
+      formatCount(count, 'more webhook is failing', 'more webhooks are failing'),
+    backupLate: 'The last verified backup is too old',
+    noBackup: 'No backup has been verified',
+    backupOf: 'Made:',
+    backupHelp: 'Two planned backups in a row are missing.',
+    repairs: (count: number) =>
+      formatCount(count, 'fault needs a decision', 'faults need a decision'),
+    jobs: {
+      create: 'A backup failed',
+      restore: 'A restore failed',
+      forget: 'Erasing a clinic from backups failed',
+    },
+    moreJobs: (count: number) =>
+      formatCount(count, 'more backup job failed', 'more backup jobs failed'),
+    installation: 'Whole installation.',
+    rotation: 'The rotation of keys failed',
+    unverified: (count: number) =>
+      formatCount(
+        count,
+        'payment notification could not be verified',
+        'payment notifications could not be verified',
+      ),
+    failedPayments: (count: number) =>
+      formatCount(count, 'payment notification failed', 'payment notifications failed'),
+  },
+  figures: {
+    title: 'Last 24 hours',
+    signIns: 'Sign-ins',
+    refused: 'Sign-ins refused',
+    delivered: 'Messages delivered',
+    changes: 'Changes',
+    backup: 'Tested backup',
+    tested: 'Restored in a drill',
+    verified: 'Verified, not yet restored in a drill',
+    noBackup: 'None yet',
+    late: 'Too old',
+    unknown: 'Not available',
+  },
+  clinic: {
+    users: (count: string, value: number) => `${count} active ${value === 1 ? 'person' : 'people'}`,
+    departments: (count: string, value: number) =>
+      `${count} ${value === 1 ? 'department' : 'departments'}`,
+    patients: (count: string, value: number) => `${count} ${value === 1 ? 'patient' : 'patients'}`,
+    webhooks: (count: number) => formatCount(count, 'active webhook', 'active webhooks'),
+    waiting: (count: number) =>
+      `${count >= 1_000 ? 'at least ' : ''}${formatCount(count, 'message waiting', 'messages waiting')}`,
+  },
+  charts: {
+    signIns: 'Sign-ins',
+    signedIn: 'Signed in',
+    refused: 'Refused',
+    deliveries: 'Webhook deliveries',
+    delivered: 'Delivered',
+    failed: 'Failed',
+    note: (zone: string) => `By the hour, ${zone}`,
+    estimate: (note: string) => `${note}. Busy hours are estimated`,
+  },
+  health: {
+    title: 'Health',
+    allOk: 'All systems OK',
+    attention: (count: number) => formatCount(count, 'needs attention', 'need attention'),
+    since: 'Since',
+    runbook: 'Runbook:',
+  },
+  changes: {
+    title: 'Latest changes',
+    all: 'Audit log',
+    none: 'Nothing has changed yet.',
+    by: 'by',
+    service: 'the service',
+    record: (type: string, id: string) => `${type.replaceAll('_', ' ')} ${id}`,
+  },
+}
+
+/** The names of components. */
+export const componentNames: Readonly<Record<string, string>> = {
+  database: 'Database',
+  clock: 'Clock',
+  changes: 'Change notices',
+  replica: 'Database replica',
+  journal: 'Journal readers',
+  outbound: 'Outgoing messages',
+  messenger: 'Messenger',
+  payments: 'Payments',
+  paygate: 'Paygate',
+  backups: 'Backups',
+  self_healing: 'Self-healing',
+}
+
+/** The names of the parts that the overview may miss. */
+export const partNames: Readonly<Record<string, string>> = {
+  'attention.registrations': 'registrations',
+  'attention.webhooks': 'failing webhooks',
+  'attention.backups': 'the last backup',
+  'attention.backup_jobs': 'failed backup jobs',
+  'attention.repairs': 'repairs',
+  'attention.key_rotation': 'the rotation of keys',
+  'attention.payment_notifications': 'payment notifications',
+  'counts.users': 'people',
+  'counts.departments': 'departments',
+  'counts.patients': 'patients',
+  'counts.webhooks': 'webhooks',
+  'counts.activity': 'sign-ins and changes',
+  'counts.deliveries': 'deliveries',
+}
+
+/** A short phrase for each action, for lists. */
+export const changeWords: Readonly<Record<string, string>> = {
+  'tenant.created': 'Clinic added',
+  'tenant.updated': 'Clinic settings changed',
+  'tenant.activated': 'Clinic activated',
+  'tenant.deactivated': 'Clinic deactivated',
+  'tenant.deleted': 'Clinic deleted',
+  'tenant.restored': 'Clinic restored',
+  'department.created': 'Department added',
+  'department.updated': 'Department changed',
+  'department.deleted': 'Department deleted',
+  'user.created': 'User added',
+  'user.updated': 'User changed',
+  'user.deleted': 'User deleted',
+  'user.blocked': 'User blocked',
+  'user.unblocked': 'User unblocked',
+  'user.role_changed': 'Role changed',
+  'user.password_changed': 'Password changed',
+  'user.sessions_ended': 'Sessions ended',
+  'user.registered': 'Registration received',
+  'user.invited': 'Invitation sent',
+  'user.email_verified': 'E-mail address confirmed',
+  'webhook.registered': 'Webhook added',
+  'webhook.updated': 'Webhook changed',
+  'webhook.deleted': 'Webhook deleted',
+  'webhook.disabled': 'Webhook deactivated',
+  'webhook.delivery_retried': 'Delivery retried',
+  'webhook.replayed': 'Events replayed',
+  'webhook.test': 'Webhook tested',
+  'payment.updated': 'Payment changed',
+  'payment.succeeded': 'Payment made',
+  'payment.failed': 'Payment failed',
+  'payment.canceled': 'Payment canceled',
+  'payment.refunded': 'Payment refunded',
+  'patient.created': 'Patient added',
+  'patient.updated': 'Patient changed',
+  'patient.deleted': 'Patient deleted',
+  'patient.restored': 'Patient restored',
+  'patient.break_glass': 'Break-glass access',
+  'backup.created': 'Backup made',
+  'backup.failed': 'Backup failed',
+  'backup.verified': 'Backup verified',
+  'backup.restored': 'Backup restored',
+  'backup.downloaded': 'Backup downloaded',
+  'backup.deleted': 'Backup deleted',
+  'encryption.rotation_started': 'Key rotation started',
+  'encryption.rotation_completed': 'Key rotation completed',
+  'encryption.rotation_failed': 'Key rotation failed',
+  'self_healing.proposed': 'Repair proposed',
+  'self_healing.applied': 'Fault repaired',
+  'self_healing.failed': 'Repair failed',
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { isChanged, mergeSettings, newlyRequired, otherSettings, readSettings } from './values.ts'
+
+const DEFAULTS = readSettings({})
+
+test('reads absent and invalid settings as the service does', () => {
+  expect(DEFAULTS).toEqual({
+    registration: 'approval',
+    require_totp: [],
+    idle_minutes: 15,
+    listed: true,
+  })
+  expect(
+    readSettings({ registration: 'all', require_totp: 'nurse', idle_minutes: 1, listed: 'no' }),
+  ).toEqual(DEFAULTS)
+  expect(readSettings({ require_totp: ['nurse', 'pilot'] }).require_totp).toEqual(['nurse'])
+})
+
+test('keeps other settings, and changes that others saved in the meantime', () => {
+  const latest = { colour: 'teal', idle_minutes: 5, registration: 'nonsense' }
+  const values = { ...DEFAULTS, listed: false }
+  expect(mergeSettings(latest, DEFAULTS, values)).toEqual({
+    colour: 'teal',
+    idle_minutes: 5,
+    registration: 'approval',
+    listed: false,
+  })
+  expect(otherSettings(latest)).toEqual(['colour'])
+})
+
+test('writes no setting that was never set', () => {
+  expect(mergeSettings({}, DEFAULTS, DEFAULTS)).toEqual({})
+})
+
+test('finds the changes of a form and the roles that they concern', () => {
+  const saved = { ...DEFAULTS, name: 'North', require_totp: ['nurse'] as const }
+  expect(isChanged(saved, { ...saved })).toBe(false)
+  expect(isChanged(saved, { ...saved, name: 'South' })).toBe(true)
+  const values = { ...saved, require_totp: ['doctor', 'nurse'] as const }
+  expect(isChanged(saved, values)).toBe(true)
+  expect(newlyRequired(saved, values)).toEqual(['doctor'])
+})

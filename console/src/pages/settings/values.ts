@@ -1,0 +1,85 @@
+/** The clinic settings that the service reads. Any other settings belong to the clinic, and are preserved. */
+import { ROLES, type Role } from '../../words/roles.ts'
+
+/** The ways to admit new accounts. */
+export const REGISTRATIONS = ['approval', 'open', 'closed'] as const
+
+/** A way to admit new accounts. */
+export type Registration = (typeof REGISTRATIONS)[number]
+
+/** The settings that the service reads, under their names in the API. */
+export interface KnownSettings {
+  readonly registration: Registration
+  readonly require_totp: readonly Role[]
+  readonly idle_minutes: number
+  readonly listed: boolean
+}
+
+/** The fields of the form. */
+export interface ClinicValues extends KnownSettings {
+  readonly name: string
+}
+
+type Settings = Readonly<Record<string, unknown>>
+
+export const MIN_IDLE_MINUTES = 2
+export const MAX_IDLE_MINUTES = 60
+
+const DEFAULTS: KnownSettings = {
+  registration: 'approval',
+  require_totp: [],
+  idle_minutes: 15,
+  listed: true,
+}
+
+const NAMES = Object.keys(DEFAULTS) as readonly (keyof KnownSettings)[]
+
+/** Reads the known settings. An absent or invalid setting is replaced by its default, as in the service. */
+export function readSettings(settings: Settings): KnownSettings {
+  const { registration, require_totp: demanded, idle_minutes: minutes, listed } = settings
+  return {
+    registration: REGISTRATIONS.find((one) => one === registration) ?? DEFAULTS.registration,
+    require_totp: Array.isArray(demanded) ? ROLES.filter((role) => demanded.includes(role)) : [],
+    idle_minutes: isIdleLimit(minutes) ? minutes : DEFAULTS.idle_minutes,
+    listed: listed !== false,
+  }
+}
+
+/** Returns the names of the settings that the service does not read. */
+export const otherSettings = (settings: Settings): readonly string[] =>
+  Object.keys(settings).filter((name) => !NAMES.some((known) => known === name))
+
+/** True when two values are equal. */
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+/** True when the form differs from what is saved. */
+export const isChanged = (saved: ClinicValues, values: ClinicValues): boolean =>
+  saved.name !== values.name || NAMES.some((name) => !isSame(saved[name], values[name]))
+
+/**
+ * Returns the settings to save: the latest ones with the changes of the form. The API replaces all settings and refuses
+ * invalid ones, so all others are sent again, and an invalid known setting is replaced by its default.
+ */
+export function mergeSettings(
+  latest: Settings,
+  saved: KnownSettings,
+  values: KnownSettings,
+): Record<string, unknown> {
+  const read = readSettings(latest)
+  const known = NAMES.flatMap((name) => {
+    if (!isSame(saved[name], values[name])) return [[name, values[name]] as const]
+    return name in latest ? [[name, read[name]] as const] : []
+  })
+  return { ...latest, ...Object.fromEntries(known) }
+}
+
+/** Returns the roles that the changes newly require to have a second factor. */
+export const newlyRequired = (saved: KnownSettings, values: KnownSettings): readonly Role[] =>
+  values.require_totp.filter((role) => !saved.require_totp.includes(role))
+
+const isIdleLimit = (value: unknown): value is number =>
+  typeof value === 'number' &&
+  Number.isInteger(value) &&
+  value >= MIN_IDLE_MINUTES &&
+  value <= MAX_IDLE_MINUTES

@@ -1,0 +1,71 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query'
+import { ApiError } from '../../api/problem.ts'
+import { DataTable, type PageInfo } from '../data-table/index.ts'
+import type { DataTableProps } from '../data-table/types.ts'
+import { QueryState } from '../query-state.tsx'
+import { statesTexts as texts } from '../states.texts.ts'
+import { NothingFound, PastEnd } from '../states.tsx'
+import type { ListState } from './list-state.ts'
+import type { Parameters } from './parameters.ts'
+
+/** A page of a list as the API returns it. */
+export interface ListPage<Row> extends PageInfo {
+  readonly items: readonly Row[]
+}
+
+/**
+ * Loads a page of a list. The rows before stay while new ones load, but never those of another clinic.
+ * @param name the first part of the query's key, such as `users`
+ * @param query filters, order and position, as the API takes them
+ * @param repeatMs loads the page again and again while the tab is visible
+ */
+export function useListPage<Page>(
+  name: string,
+  clinicId: number,
+  query: object,
+  load: () => Promise<Page>,
+  repeatMs?: number,
+): UseQueryResult<Page> {
+  return useQuery({
+    queryKey: [name, clinicId, 'list', query],
+    queryFn: load,
+    refetchInterval: repeatMs ?? false,
+    placeholderData: (previous, before) =>
+      before?.queryKey[1] === clinicId ? previous : undefined,
+  })
+}
+
+type TableProps<Row> = Omit<DataTableProps<Row>, 'rows' | 'sort' | 'onSort' | 'paging'>
+
+interface ListTableProps<Row, Filters extends Parameters> extends TableProps<Row> {
+  readonly list: ListState<Filters>
+  readonly query: UseQueryResult<ListPage<Row>>
+}
+
+/** The table of a list with its order and pages, or the state that its request is in. */
+export function ListTable<Row, Filters extends Parameters>({
+  list,
+  query,
+  ...table
+}: ListTableProps<Row, Filters>) {
+  const shared = { ...table, sort: list.sort, onSort: list.setSort }
+  if (isRefusedAddress(query))
+    return <NothingFound onClear={list.clearFilters}>{texts.refusedAddress}</NothingFound>
+  return (
+    <QueryState query={query} skeleton={<DataTable {...shared} rows={undefined} />}>
+      {(page) => (
+        <DataTable
+          {...shared}
+          rows={page.items}
+          empty={page.total > 0 ? <PastEnd onFirst={list.toFirstPage} /> : table.empty}
+          isFetching={query.isPlaceholderData}
+          paging={list.pagingOf(page)}
+        />
+      )}
+    </QueryState>
+  )
+}
+
+/** True if the service refuses the parameters of the URL, such as a cursor of another order. */
+const isRefusedAddress = ({ error, data }: UseQueryResult<unknown>): boolean =>
+  data === undefined && error instanceof ApiError && error.status === 422
