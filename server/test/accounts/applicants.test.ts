@@ -1,4 +1,4 @@
-/** Tells applicants by mail what became of their registration. */
+/** Notifies applicants by mail of the decision on their registration. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { mailsTo } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -25,7 +25,7 @@ const unblock = (id: number) => act('POST', id, '/unblock')
 const block = (id: number) => act('POST', id, '/block')
 const remove = (id: number) => act('DELETE', id)
 
-/** The mails to the address about decisions, once none is on its way. */
+/** Returns the decision mails sent to the address once the outbox is empty. */
 async function decisions(address: string) {
   await service.idle('jobs')
   const mails = await mailsTo(service, address)
@@ -37,7 +37,7 @@ const APPROVED = 'Your registration was approved'
 const REFUSED = 'Your registration was not approved'
 
 describe('an applicant with a confirmed address', () => {
-  it('receives one mail with a link to sign in once approved', async () => {
+  it('receives one mail with a sign-in link when an administrator approves the account', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await unblock(id)
     await unblock(id)
@@ -46,11 +46,11 @@ describe('an applicant with a confirmed address', () => {
     expect(mail?.subject).toBe(APPROVED)
     expect(mail?.text).toContain(`Clinic ${tenant.subdomain}`)
     expect(mail?.text?.split('\n')).toContain(`${PUBLIC_URL}/console/sign-in`)
-    // The applicant entered the name, so it may be the words of a stranger.
+    // The applicant entered the name, so it may be text chosen by a stranger.
     expect(mail?.text).not.toContain('Nováková')
   })
 
-  it('receives one mail without a link once refused', async () => {
+  it('receives one mail without a link when an administrator refuses the account', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await remove(id)
     const [mail, ...more] = await decisions(email)
@@ -60,7 +60,7 @@ describe('an applicant with a confirmed address', () => {
     expect(mail?.text).not.toContain('://')
   })
 
-  it('gets no mail about later blocks, approvals and deletions', async () => {
+  it('receives no mail about blocks, approvals and deletions after the first decision', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await unblock(id)
     await block(id)
@@ -69,7 +69,7 @@ describe('an applicant with a confirmed address', () => {
     expect(await subjects(email)).toEqual([APPROVED])
   })
 
-  it('gets no mail about a block, which can be undone', async () => {
+  it('receives no mail about a block, because an administrator can undo it', async () => {
     const { id, email } = await registerConfirmed(service, tenant.subdomain)
     await block(id)
     await unblock(id)
@@ -78,11 +78,11 @@ describe('an applicant with a confirmed address', () => {
   })
 })
 
-describe('nobody receives a mail', () => {
+describe('the service sends no mail', () => {
   it.each([
     ['approved', unblock],
     ['refused', remove],
-  ])('at an unconfirmed address that is %s', async (_, decide) => {
+  ])('to an applicant with an unconfirmed address who is %s', async (_, decide) => {
     const { id, email } = await register(service, tenant.subdomain)
     await decide(id)
     expect(await subjects(email)).toEqual([])

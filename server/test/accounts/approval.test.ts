@@ -1,23 +1,27 @@
-/** A registration that waits for approval: it is told from a blocked user until somebody decides. */
+/** A registration that awaits approval has its own status, distinct from a blocked user, until an admin decides. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { superadmin } from '../support/clinics.ts'
+import { atOnce } from '../races/race.ts'
+import { newPerson } from '../sessions/users.ts'
+import { type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { login, newTenant, PROXIED, register } from './people.ts'
 
 let service: Service
 let token: string
+let root: Person
 let tenant: Awaited<ReturnType<typeof newTenant>>
 
 beforeAll(async () => {
   service = await openService({ background: ['jobs'], config: PROXIED })
-  token = (await superadmin(service)).token
+  root = await superadmin(service)
+  token = root.token
   tenant = await newTenant(service, token, { registration: 'approval' })
 })
 
 const call = (method: string, path: string, options: object = {}) =>
   service.call(method, `/api/admin/users${path}`, { token, ...options })
 
-/** Blocks or unblocks, and tells what came of it. */
+/** Blocks or unblocks the user. Returns the resulting status. */
 async function decide(id: number, decision: 'block' | 'unblock') {
   const { status, body } = await call('POST', `/${id}/${decision}`)
   expect(status).toBe(200)
@@ -31,8 +35,8 @@ const changesOf = (id: number) =>
     [String(id)],
   )
 
-describe('who registered', () => {
-  test('is pending, wherever an administrator looks', async () => {
+describe('a self-registered user', () => {
+  test('is pending in every view of an administrator', async () => {
     const account = await register(service, tenant.subdomain)
     expect(account).toMatchObject({ is_active: false, status: 'pending' })
     expect((await call('GET', `/${account.id}`)).body.status).toBe('pending')
@@ -40,7 +44,7 @@ describe('who registered', () => {
     expect((await call('GET', '', { query })).body.items).toMatchObject([{ status: 'pending' }])
   })
 
-  test('is active once unblocked, blocked once blocked, and never pending again', async () => {
+  test('becomes active once unblocked, is blocked once blocked, and never becomes pending again', async () => {
     const { id, email } = await register(service, tenant.subdomain)
     expect(await decide(id, 'unblock')).toBe('active')
     const { body: signedIn } = await login(service, email, tenant.subdomain)
@@ -51,7 +55,7 @@ describe('who registered', () => {
     expect(await decide(id, 'block')).toBe('blocked')
   })
 
-  test('is blocked once refused, and not twice', async () => {
+  test('is blocked when refused, and cannot be refused again', async () => {
     const { id, email } = await register(service, tenant.subdomain)
     expect(await decide(id, 'block')).toBe('blocked')
     expect(await decide(id, 'block')).toBe('blocked')
@@ -65,7 +69,7 @@ describe('who registered', () => {
     ])
   })
 
-  test('stays pending while other things of them change', async () => {
+  test('stays pending when other fields of the user change', async () => {
     const { id } = await register(service, tenant.subdomain)
     const renamed = await call('PUT', `/${id}`, { body: { full_name: 'Anna Nová' } })
     expect(renamed.body).toMatchObject({ full_name: 'Anna Nová', status: 'pending' })
@@ -73,7 +77,7 @@ describe('who registered', () => {
     expect(promoted.body).toMatchObject({ role: 'doctor', status: 'pending' })
   })
 
-  test('is active where an older node let them in, which knows of nobody pending', async () => {
+  test('is active when approved by an older node, which does not know the pending status', async () => {
     const { id } = await register(service, tenant.subdomain)
     await service.database.sql('update users set is_active = true where id = $1', [id])
     expect((await call('GET', `/${id}`)).body.status).toBe('active')
@@ -81,7 +85,7 @@ describe('who registered', () => {
   })
 })
 
-test('whom an administrator makes is active', async () => {
+test('a user created by an administrator is active', async () => {
   const body = {
     email: `made@${tenant.subdomain}.test`,
     password: 'a-Fine-Secret-3',
@@ -92,4 +96,51 @@ test('whom an administrator makes is active', async () => {
   const made = await call('POST', '', { body })
   expect(made).toMatchObject({ status: 201, body: { is_active: true, status: 'active' } })
   expect(await decide(made.body.id, 'block')).toBe('blocked')
+})
+
+describe('an approval or refusal of users with a required status', () => {
+  const query = { if_status: 'pending' }
+
+  const newAdmin = () =>
+    newPerson(service, root, { tenantId: tenant.id, subdomain: tenant.subdomain, role: 'admin' })
+
+  test('changes nothing if another administrator has already decided', async () => {
+    const [first, second] = [await newAdmin(), await newAdmin()]
+    const { id } = await register(service, tenant.subdomain)
+    const approval = await call('POST', `/${id}/unblock`, { token: first.token, query })
+    expect(approval).toMatchObject({ status: 200, body: { status: 'active' } })
+    const late = { token: second.token, query }
+    const refused = { status: 409, body: { code: 'status_changed' } }
+    expect(await call('DELETE', `/${id}`, late)).toMatchObject(refused)
+    expect(await call('POST', `/${id}/unblock`, late)).toMatchObject(refused)
+    expect(await decide(id, 'block')).toBe('blocked')
+    expect(await call('POST', `/${id}/unblock`, late)).toMatchObject(refused)
+    expect((await call('GET', `/${id}`)).body.status).toBe('blocked')
+    expect((await changesOf(id)).map(({ action }) => action)).toEqual([
+      'user.registered',
+      'user.unblocked',
+      'user.blocked',
+    ])
+  })
+
+  test('takes effect only once when two administrators decide at the same time', async () => {
+    const admins = [await newAdmin(), await newAdmin()]
+    const { id } = await register(service, tenant.subdomain)
+    const answers = await atOnce(
+      (at) => call('POST', `/${id}/unblock`, { token: admins[at % 2]?.token, query }),
+      2,
+    )
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
+  })
+
+  test('deletes a pending registration', async () => {
+    const { id } = await register(service, tenant.subdomain)
+    expect((await call('DELETE', `/${id}`, { query })).status).toBe(204)
+    expect((await call('DELETE', `/${id}`, { query })).status).toBe(404)
+  })
+
+  test('rejects an unknown status', async () => {
+    const { id } = await register(service, tenant.subdomain)
+    expect((await call('DELETE', `/${id}`, { query: { if_status: 'new' } })).status).toBe(422)
+  })
 })

@@ -1,18 +1,18 @@
-/** Tells whether two series of durations clearly differ (Mann–Whitney U, and the medians). */
+/** Decides whether two series of durations clearly differ (Mann–Whitney U, and the medians). */
 
-/** Of equal series fewer than one pair in a million is found to differ. */
+/** Reports a difference in fewer than one of a million pairs of series that are in fact equal. */
 const ALPHA_Z = 4.9
-/** What a stranger on the network might still tell apart: a tenth of what a call takes. */
+/** The smallest difference that a stranger on the network could still detect: a tenth of a call's duration. */
 const MIN_DIFFERENCE = 0.1
 
 export interface Comparison {
-  /** Standard deviations that the ranks are away from those of equal series. */
+  /** The number of standard deviations between the rank sum and the sum expected for equal series. */
   z: number
   medians: [number, number]
   differ: boolean
 }
 
-/** Both must say so: the ranks beyond chance, and the medians by enough to matter. */
+/** Reports a difference only if both the ranks and the medians differ: beyond chance, and by a relevant amount. */
 export function compare(a: readonly number[], b: readonly number[]): Comparison {
   const ranked = [
     ...a.map((value) => ({ value, isA: true })),
@@ -23,7 +23,7 @@ export function compare(a: readonly number[], b: readonly number[]): Comparison 
   for (let start = 0; start < ranked.length; ) {
     let end = start
     while (ranked[end]?.value === ranked[start]?.value && end < ranked.length) end += 1
-    // Equal values share the mean of their ranks.
+    // Equal durations share the mean of their ranks.
     const rank = (start + 1 + end) / 2
     rankSum += rank * ranked.slice(start, end).filter(({ isA }) => isA).length
     start = end

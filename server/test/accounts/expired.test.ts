@@ -1,24 +1,22 @@
-/** What is over and was not deleted is found, hours after the job should have done it, and deleted. */
+/** Self-healing reports and deletes expired rows that the purge job should have deleted hours ago. */
 import { beforeAll, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
-import type { Fix } from '../../src/platform/fix.ts'
+import type { Fix } from '../../src/platform/feature/fix.ts'
 import { refresh } from '../sessions/users.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { findings, fixOf, look, repair, scanAndConfirm } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { PROXIED } from './people.ts'
 
-/** No node does its work. */
+/** The service runs no background work, so the purge job does not delete the rows first. */
 let service: Service
 let expired: Fix
-let codes: Fix
 let clinic: Clinic
 
 beforeAll(async () => {
   service = await openService({ config: PROXIED })
-  const { auth, messenger } = service.app.features
+  const { auth } = service.app.features
   expired = fixOf(auth.fixes ?? [], 'auth.expired')
-  codes = fixOf(messenger.fixes ?? [], 'messenger.expired')
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
@@ -36,7 +34,7 @@ const tokensFound = async () =>
     ({ measured }) => measured.table === 'refresh_tokens',
   )
 
-test('counts, links, tokens and sessions, each once it is over for hours', async () => {
+test('the check for expired rows reports counters, links, tokens and sessions hours after they expired', async () => {
   const wrong = { email: 'doctor@north.test', password: 'wrong-Horse-9', subdomain: 'north' }
   expect((await service.call('POST', '/api/auth/login', { body: wrong })).status).toBe(401)
   await service.database.sql(
@@ -54,7 +52,7 @@ test('counts, links, tokens and sessions, each once it is over for hours', async
   const afterADay = await tablesFound(expired)
   expect(afterADay).toContain('table account_tokens')
   expect(afterADay).not.toContain('table sessions')
-  // Of those who operate the platform, whose sessions are short; nobody else's is over.
+  // Only sessions of platform operators expire this soon.
   const [operators] = await tokensFound()
   expect(operators).toMatchObject({ measured: { table: 'refresh_tokens', rows: 1 } })
   if (operators) await repair(service.app.db, expired, operators)
@@ -63,7 +61,7 @@ test('counts, links, tokens and sessions, each once it is over for hours', async
     expect((await refresh(service, token)).status, role).toBe(200)
   service.clock.advance(91 * DAY + 30 * DAY)
   const { findings: found, looked_at } = await look(service.app.db, expired)
-  // No signing key was retired.
+  // No signing key has been retired, so none can have expired.
   const tables = ['refresh_tokens', 'sessions', 'account_tokens', 'throttles']
   expect(looked_at).toBe(tables.length + 1)
   expect(found).toEqual(
@@ -85,7 +83,7 @@ test('counts, links, tokens and sessions, each once it is over for hours', async
   expect(await tablesFound(expired)).toEqual([])
 })
 
-test('more than a batch of them goes in one repair, and what is not over stays', async () => {
+test('one repair of expired rows deletes more than one batch, and keeps unexpired rows', async () => {
   const at = (ms: number) => new Date(service.clock.now() + ms).toISOString()
   await service.database.sql(
     `insert into throttles (key, failures, free_at, forget_at)
@@ -96,22 +94,6 @@ test('more than a batch of them goes in one repair, and what is not over stays',
   const [finding] = await findings(service.app.db, expired)
   expect(finding).toMatchObject({ subject: 'table throttles', measured: { rows: 2500 } })
   await scanAndConfirm(service, 'auth.expired')
-  // The operator's own sign-in has none of its own.
+  // The operator's own sign-in adds no row to the table of throttles.
   expect(await rowsOf('throttles')).toBe(3)
-})
-
-test("the messenger's codes are found by its own fix", async () => {
-  const insert = (name: string, ms: number) =>
-    service.database.sql('insert into messenger_codes values ($1, $1, $1, $2)', [
-      Buffer.from(name),
-      new Date(service.clock.now() + ms).toISOString(),
-    ])
-  await insert('old', -7 * HOUR)
-  await insert('just over', -HOUR)
-  await insert('young', MINUTE)
-  const [finding, ...others] = await findings(service.app.db, codes)
-  expect(others).toEqual([])
-  expect(finding).toMatchObject({ subject: 'table messenger_codes', measured: { rows: 1 } })
-  await scanAndConfirm(service, 'messenger.expired')
-  expect(await rowsOf('messenger_codes')).toBe(1)
 })

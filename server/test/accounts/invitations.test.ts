@@ -1,4 +1,4 @@
-/** Invitations, addresses that administrators enter, and corrections of an address. */
+/** Invitations, addresses entered by administrators, and corrected addresses. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
@@ -49,7 +49,7 @@ const subjects = async (email: string) => {
 }
 
 describe('an invitation', () => {
-  test('lets the user choose a password, confirms the address and is journaled', async () => {
+  test('lets the user choose a password, confirms the address and is recorded in the journal', async () => {
     const { id, email, token } = await invited()
     expect((await login(service, email, 'north', PASSWORD)).status).toBe(401)
     expect((await resetPassword(service, token, CHOSEN)).status).toBe(200)
@@ -62,13 +62,13 @@ describe('an invitation', () => {
     expect(await invite(id)).toMatchObject({ status: 409, body: { code: 'address_confirmed' } })
   })
 
-  test('can be used by one of sixteen concurrent callers', async () => {
+  test('succeeds for only one of sixteen concurrent callers', async () => {
     const { token } = await invited()
     const answers = await atOnce((n) => resetPassword(service, token, `raced-Horse-${n}-x`))
     expect(tally(answers)).toEqual({ 200: 1, 400: 15 })
   })
 
-  test('is valid for 7 days, and replaced by the next one', async () => {
+  test('expires after 7 days, and is replaced by a newer invitation', async () => {
     const { id, email, token } = await invited()
     expect((await invite(id)).status).toBe(200)
     const second = await mailedToken(service, email, 'invitation', 1)
@@ -82,7 +82,7 @@ describe('an invitation', () => {
     clinic = await makeClinic(service, await superadmin(service), fresh('later'))
   })
 
-  test('is throttled by mailbox', async () => {
+  test('is rate-limited per mailbox', async () => {
     const { body } = await create()
     const statuses = []
     for (let sent = 0; sent < 3; sent += 1) statuses.push((await invite(body.id)).status)
@@ -90,13 +90,13 @@ describe('an invitation', () => {
     expect(await subjects(body.email)).toHaveLength(3)
   })
 
-  test('does not go together with must_change_password', async () => {
+  test('cannot be combined with must_change_password', async () => {
     const { status, body } = await create({ must_change_password: true })
     expect([status, body.detail[0].loc]).toEqual([422, ['body', 'must_change_password']])
   })
 })
 
-test('a user with a given password signs in before the address is confirmed, without reset links', async () => {
+test('a user created with a password can sign in before confirming the address, but gets no reset links', async () => {
   const { email } = (await create({ password: PASSWORD })).body
   const at = clinic.subdomain
   expect((await login(service, email, at)).status).toBe(200)
@@ -108,17 +108,17 @@ test('a user with a given password signs in before the address is confirmed, wit
   expect(await subjects(email)).toEqual(['Confirm your e-mail address', 'Choose a new password'])
 })
 
-test('a superadmin has to say for which tenant a user is', async () => {
+test('a superadmin who creates a user must name the tenant', async () => {
   const body = { email: 'where@north.test', full_name: 'Where', role: 'doctor' }
   const { token } = await superadmin(service)
   const answer = await service.call('POST', '/api/admin/users', { token, body })
   expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ['body', 'tenant_id']])
 })
 
-describe('another address', () => {
+describe('a changed email address', () => {
   const move = (id: number, email: string) => asAdmin('PUT', `/api/admin/users/${id}`, { email })
 
-  test('is unconfirmed, ends sessions and links, and both addresses are notified', async () => {
+  test('becomes unconfirmed, ends sessions and links, and both the old and the new address are notified', async () => {
     const person = await newColleague(service, clinic)
     await askForLink(service, 'request-reset', person.email, clinic.subdomain)
     const link = await mailedToken(service, person.email, 'reset-password')
@@ -135,21 +135,21 @@ describe('another address', () => {
     expect(await subjects(email)).toHaveLength(1)
   })
 
-  test('that is only another spelling changes nothing else', async () => {
+  test('stays confirmed if only its spelling differs', async () => {
     const person = await newColleague(service, clinic)
     const { body } = await move(person.id, person.email.toUpperCase())
     expect(body.email_verified).toBe(true)
     expect(await standing(service, person.token)).toBe(200)
   })
 
-  test('that a colleague has is refused', async () => {
+  test('is refused if another user of the tenant has the address', async () => {
     const [one, other] = [await newColleague(service, clinic), await newColleague(service, clinic)]
     const answer = await move(one.id, other.email)
     expect(answer).toMatchObject({ status: 409, body: { code: 'email_taken' } })
     expect(await standing(service, one.token)).toBe(200)
   })
 
-  test('of an invited user gets the invitation', async () => {
+  test('receives a new invitation if the user has not accepted the first one', async () => {
     const { body } = await create()
     const wrong = await mailedToken(service, body.email, 'invitation')
     const email = `${fresh('right')}@north.test`

@@ -1,11 +1,11 @@
-/** How long an answer takes does not tell whether there is such an account. */
+/** The response time does not reveal whether an account exists. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 import { compare } from './compare.ts'
 import { newTenant, PROXIED, post, register } from './people.ts'
 
-/** Enough for the measure to see a difference of a third, as its own tests show. */
+/** With this many calls, the comparison detects a difference of one third, as its own tests show. */
 const CALLS = 80
 const WARM_UP = 10
 
@@ -13,7 +13,7 @@ let service: Service
 let tenant: { id: number; subdomain: string }
 
 beforeAll(async () => {
-  // The real cost of a hash: a sign-in that skips it for want of an account must be seen.
+  // Uses the real cost of a hash, so that a sign-in that skips hashing for unknown accounts is detected.
   const config = { ...PROXIED, PASSWORD_MEMORY_KIB: 19_456, PASSWORD_PASSES: 2 }
   service = await openService({ background: ['jobs'], config })
   tenant = await newTenant(service, (await superadmin(service)).token, { registration: 'open' })
@@ -27,14 +27,14 @@ beforeAll(async () => {
   await service.idle('jobs')
 })
 
-/** Calls for as many known as unknown accounts, in an order by chance; each account once. */
+/** Measures calls for known and unknown accounts in equal numbers and random order; each account is used once. */
 async function measure(call: (email: string) => Promise<Answer>, ...statuses: number[]) {
   const durations: Record<'known' | 'nobody', number[]> = { known: [], nobody: [] }
   for (let n = 1; n <= CALLS + WARM_UP; n += 1) {
     const pair =
       Math.random() < 0.5 ? (['known', 'nobody'] as const) : (['nobody', 'known'] as const)
     for (const kind of pair) {
-      // What a link takes afterwards must not fall on the next one's time.
+      // Waits for background work after each response, so that it does not slow down the next call.
       await service.idle('jobs')
       const start = performance.now()
       const answer = await call(`${kind}-${n}@timing.test`)
@@ -48,10 +48,12 @@ async function measure(call: (email: string) => Promise<Answer>, ...statuses: nu
 }
 
 describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
-  test('takes the same time for an account and for none', { timeout: 120_000 }, async () => {
+  test('takes the same time whether or not the address has an account', {
+    timeout: 120_000,
+  }, async () => {
     const ask = (email: string) =>
       post(service, `/api/auth/${path}`, { body: { email, subdomain: tenant.subdomain } })
-    // A reset link goes to confirmed addresses, and one to confirm an address to the others.
+    // Users with confirmed addresses get a reset link, and the others get a confirmation link.
     await service.database.sql(
       `update users set email_verified_at = ${path === 'request-reset' ? 'now()' : 'null'}
        where email like 'known-%'`,
@@ -59,7 +61,7 @@ describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
     const comparison = await measure(ask, 202)
     expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
     await service.idle('jobs')
-    // Links were truly sent, so there was a difference to hide.
+    // Links were sent only for known accounts, so there was a difference that the response time had to hide.
     const purpose = path === 'request-reset' ? 'reset_password' : 'verify_email'
     const sent = await service.database.sql(
       `select count(*)::int as count from account_tokens where purpose = $1 and email like 'known-%'`,
@@ -69,7 +71,7 @@ describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
   })
 })
 
-test('signing in takes the same time for a wrong password and for no account', {
+test('sign-in takes the same time for a wrong password and for an unknown account', {
   timeout: 120_000,
 }, async () => {
   const { subdomain } = tenant
@@ -79,7 +81,7 @@ test('signing in takes the same time for a wrong password and for no account', {
   expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
 })
 
-test('signing in without a tenant takes the same time for a wrong password and for no account', {
+test('sign-in without a tenant takes the same time for a wrong password and for an unknown account', {
   timeout: 240_000,
 }, async () => {
   const guess = (email: string) =>
@@ -88,7 +90,7 @@ test('signing in without a tenant takes the same time for a wrong password and f
   expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
 })
 
-test('while an address has to wait, a wrong password takes the same time for those known there', {
+test('a throttled address waits equally long whether or not it has an account', {
   timeout: 240_000,
 }, async () => {
   const { subdomain, id } = tenant
@@ -117,29 +119,29 @@ test('while an address has to wait, a wrong password takes the same time for tho
   expect(counted[0]?.count).toBeGreaterThanOrEqual(2 * (CALLS + WARM_UP))
 })
 
-describe('the measure', () => {
-  /** Durations as a busy machine has them: most alike, some far longer. */
+describe('the statistical comparison of response times', () => {
+  /** Durations typical of a busy machine: most are similar, some are far longer. */
   const busy = (mean: number) =>
     Array.from(
       { length: CALLS },
       () => mean * (0.8 + 0.4 * Math.random()) * (Math.random() < 0.1 ? 5 : 1),
     )
 
-  test('sees a difference of a third through the noise', () => {
+  test('detects a difference of one third despite noise', () => {
     expect(compare(busy(3), busy(4)).differ).toBe(true)
     expect(compare(busy(4), busy(3)).differ).toBe(true)
   })
 
-  test('sees none between series of one kind', () => {
+  test('detects no difference between two series from the same distribution', () => {
     for (let round = 0; round < 50; round += 1) expect(compare(busy(3), busy(3)).differ).toBe(false)
     const flat = Array.from({ length: CALLS }, () => 1)
     expect(compare(flat, flat)).toMatchObject({ z: 0, differ: false })
   })
 
-  test('sees the work of the service that one call does and the other does not', {
+  test('detects work that the service does for only one of two kinds of calls', {
     timeout: 120_000,
   }, async () => {
-    // Without a password the input is refused before any is checked.
+    // Without a password, validation refuses the input before the service checks any password.
     const guess = (email: string) => {
       const password = email.startsWith('known') ? 'a-wrong-Guess-1' : ''
       const body = { email, password, subdomain: tenant.subdomain }

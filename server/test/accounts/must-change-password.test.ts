@@ -1,4 +1,4 @@
-/** A password that somebody else has set, and wants changed: until it is, nothing else can be done. */
+/** A session with a password that the user must change allows nothing else until the user has changed it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enrol } from '../second-factor/enrol.ts'
 import { eventually, fresh, newColleague, refresh } from '../sessions/users.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 const byAdmin = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: clinic.people.admin.token, body })
 
-/** Creates a nurse; `fields` as the administrator gives them. */
+/** Creates a nurse as the administrator, with additional `fields`. */
 async function create(fields: object): Promise<{ id: number; email: string; answer: Answer }> {
   const email = `${fresh('starter')}@north.test`
   const given = { email, password: PASSWORD, full_name: 'New Here', role: 'nurse', ...fields }
@@ -40,8 +40,8 @@ const preferences = (token: string, at = service) => at.call('GET', '/api/prefer
 
 const REQUIRED = { status: 403, body: { code: 'password_change_required' } }
 
-describe('a first password that has to be changed', () => {
-  test('signs in to a session that says so, and shows in the views of the user', async () => {
+describe('a first password that the user must change', () => {
+  test('signs in with password_change_required, and sets must_change_password in the profile', async () => {
     const { answer, email } = await create({ must_change_password: true })
     expect(answer).toMatchObject({ status: 201, body: { must_change_password: true } })
     const { body } = await login(email)
@@ -54,7 +54,7 @@ describe('a first password that has to be changed', () => {
     expect(await preferences(next.body.access_token, node)).toMatchObject(REQUIRED)
   })
 
-  test('lets nothing else be done, on any node', async () => {
+  test('allows no other operation until it is changed, on any node', async () => {
     const { email } = await create({ must_change_password: true })
     const { access_token: token } = (await login(email)).body
     const open = new Set([
@@ -78,7 +78,7 @@ describe('a first password that has to be changed', () => {
     expect((await service.call('POST', '/api/auth/logout', { token })).status).toBe(200)
   })
 
-  test('is over once the user has chosen one, which differs', async () => {
+  test('stops being required once the user chooses a different password', async () => {
     const { id, email } = await create({ must_change_password: true })
     const { access_token: token } = (await login(email)).body
     const same = await change(token, PASSWORD)
@@ -86,7 +86,7 @@ describe('a first password that has to be changed', () => {
       422,
       [{ loc: ['body', 'new_password'], type: 'value_error' }],
     ])
-    // In full-width letters it is the same.
+    // These full-width letters normalize to the current password.
     const wide = PASSWORD.replaceAll(/[!-~]/g, (letter) =>
       String.fromCodePoint((letter.codePointAt(0) ?? 0) + 0xfee0),
     )
@@ -108,7 +108,7 @@ describe('a first password that has to be changed', () => {
     })
   })
 
-  test('is over with a link to choose one, too', async () => {
+  test('stops being required after a password reset by mailed link', async () => {
     const { id, email } = await create({ must_change_password: true })
     await confirmAddress(service, id)
     await service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })
@@ -120,7 +120,7 @@ describe('a first password that has to be changed', () => {
     expect(seen.body.must_change_password).toBe(false)
   })
 
-  test('comes before a second factor that is demanded', async () => {
+  test('has to be changed before the user sets up a required second factor', async () => {
     await byAdmin('PUT', `/api/admin/tenants/${clinic.id}`, {
       settings: { require_totp: ['nurse'] },
     })
@@ -136,11 +136,11 @@ describe('a first password that has to be changed', () => {
   })
 })
 
-describe('a password that an administrator sets anew', () => {
+describe('a password reset by an administrator', () => {
   const reset = (id: number, fields: object) =>
     byAdmin('PUT', `/api/admin/users/${id}/password`, { password: 'handed-Over-4', ...fields })
 
-  test('has to be changed where they say so', async () => {
+  test('has to be changed if the administrator sets must_change_password', async () => {
     const person = await newColleague(service, clinic)
     expect((await reset(person.id, { must_change_password: true })).status).toBe(200)
     const { body } = await login(person.email, 'handed-Over-4')
@@ -148,7 +148,7 @@ describe('a password that an administrator sets anew', () => {
     expect(await preferences(body.access_token)).toMatchObject(REQUIRED)
   })
 
-  test('stays good where they say nothing, as the specification has it', async () => {
+  test('does not have to be changed if the administrator omits must_change_password', async () => {
     const person = await newColleague(service, clinic)
     await reset(person.id, { must_change_password: true })
     expect((await reset(person.id, {})).status).toBe(200)
@@ -158,13 +158,13 @@ describe('a password that an administrator sets anew', () => {
   })
 })
 
-test('without the field nothing is asked for', async () => {
+test('a user created without must_change_password does not have to change the password', async () => {
   const { answer, email } = await create({})
   expect(answer.body.must_change_password).toBe(false)
   expect((await login(email)).body.password_change_required).toBe(false)
 })
 
-test('whoever has a second factor gives its code, and then changes the password', async () => {
+test('a user with a second factor enters a code, and then has to change the password', async () => {
   const person = await newColleague(service, clinic)
   const { recovery } = await enrol(service, person.token)
   await byAdmin('PUT', `/api/admin/users/${person.id}/password`, {

@@ -1,4 +1,4 @@
-/** What becomes of a password or a second factor is told to the owner by mail, and no secret with it. */
+/** Mails the owner of an account when the password or second factor changes. The mail contains no secret. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Enrolled, enrol, login as enter } from '../second-factor/enrol.ts'
 import { newColleague } from '../sessions/users.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   person = await newColleague(service, clinic)
 })
 
-/** The mails to the person, once none is on its way any more. */
+/** Returns the mails to the person once the outbox is empty. */
 async function told(address = person.email) {
   await service.idle('jobs')
   return (await mailsTo(service, address)).map(({ subject = '', text = '', html = '' }) => ({
@@ -73,13 +73,13 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
   ],
   [
     'a second factor that they took away',
-    'Your second factor was taken away',
+    'Your second factor was removed',
     withFactor,
     () => call('POST', '/api/auth/totp/disable', person.token, { password: PASSWORD }),
   ],
   [
     'a second factor that an administrator took away',
-    'Your second factor was taken away',
+    'Your second factor was removed',
     withFactor,
     () => byAdmin('DELETE', '/totp'),
   ],
@@ -89,8 +89,8 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
     withFactor,
     () => enter(service, person, { totp_code: factor.recovery[0] ?? '' }),
   ],
-])('of %s', (_, subject, before, act) => {
-  test('the owner is told once, in the words of no secret', async () => {
+])('a security notice about %s', (_, subject, before, act) => {
+  test("is mailed once to the account's owner, and contains no secret", async () => {
     await before()
     const seen = (await told()).length
     expect([200, 204]).toContain((await act()).status)
@@ -105,15 +105,15 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
   })
 })
 
-test('a recovery code that was used is counted off those that are left', async () => {
+test('the notice about a used recovery code says how many codes are left', async () => {
   await withFactor()
   for (const [index, left] of [9, 8].entries()) {
     await enter(service, person, { totp_code: factor.recovery[index] ?? '' })
-    expect((await told()).at(-1)?.text).toContain(`${left} are left`)
+    expect((await told()).at(-1)?.text).toContain(`You have ${left} recovery codes left`)
   }
 })
 
-test('what was refused is not told', async () => {
+test('a refused account change sends no mail', async () => {
   await withFactor()
   const seen = (await told()).length
   expect((await changeOwn('wrong-Horse-9')).status).toBe(403)
@@ -122,7 +122,7 @@ test('what was refused is not told', async () => {
   expect(await told()).toHaveLength(seen)
 })
 
-test('an address that nobody confirmed gets no such mail', async () => {
+test('a user with an unconfirmed address gets no security notices', async () => {
   const { token: root } = await superadmin(service)
   const { subdomain } = await newTenant(service, root, { registration: 'open' })
   const { email } = await register(service, subdomain)

@@ -1,4 +1,4 @@
-/** The pages in a real browser, at the root and behind a proxy that adds a prefix, as PUBLIC_URL may name one. */
+/** The API documentation page in a real browser: at the root, and behind a proxy with a prefix (PUBLIC_URL). */
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { CHROMIUM, openPage } from '../support/browser.ts'
@@ -17,10 +17,10 @@ beforeAll(async () => {
   page = await openPage()
 })
 
-describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('at the %s', (at) => {
+describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('with PUBLIC_URL at the %s', (at) => {
   const base = () => String(bases[at])
 
-  test('the documentation shows the operations, and calls them where they are', async () => {
+  test('the API documentation page lists the operations, and calls them at the public URL', async () => {
     await page.goto(`${base()}/docs#/Health/getAlive`)
     const operation = page.locator('#operations-Health-getAlive')
     for (const button of ['.try-out__btn', '.execute']) await operation.locator(button).click()

@@ -1,4 +1,4 @@
-/** People who make accounts of their own and open links; each test calls from an address of its own. */
+/** Helpers that create self-registered users and use mailed links. Each test calls from its own IP address. */
 import { createHash } from 'node:crypto'
 import type { Config } from '../../src/config/config.ts'
 import { fresh } from '../sessions/users.ts'
@@ -6,20 +6,20 @@ import { PASSWORD } from '../support/clinics.ts'
 import { confirmAddress } from '../support/people.ts'
 import type { Answer, CallOptions, Service } from '../support/service.ts'
 
-/** The service behind one proxy, so that a test can say where a call comes from. */
+/** Runs the service behind one proxy, so that a test can choose the caller's IP address. */
 export const PROXIED: Partial<Config> = { TRUSTED_PROXIES: 1 }
 
 export const LINK_EXPIRED = { code: 'link_expired' }
 
 let callers = 0
 
-/** An address that nobody has called from in this test file. */
+/** Returns an IP address that no other call in this test file uses. */
 export function newAddress(): string {
   callers += 1
   return `10.${callers >> 16}.${(callers >> 8) & 255}.${callers & 255}`
 }
 
-/** Posts as somebody whom no throttle knows yet, or from a given address. */
+/** Posts from the given IP address, or from a new one that no throttle has counted yet. */
 export function post<T = any>(
   service: Service,
   path: string,
@@ -29,7 +29,7 @@ export function post<T = any>(
   return service.call('POST', path, { ...options, headers: forwarded })
 }
 
-/** What a person fills in to register. */
+/** The body of a registration. */
 export function form(subdomain: string, overrides: object = {}) {
   return {
     email: `${fresh('self')}@${subdomain}.test`,
@@ -47,14 +47,14 @@ export async function register(service: Service, subdomain: string, overrides: o
   return answer.body as { id: number; email: string; tenant_id: number }
 }
 
-/** Registers a person whose address is confirmed. */
+/** Registers a person and confirms their address. */
 export async function registerConfirmed(service: Service, subdomain: string) {
   const made = await register(service, subdomain)
   await confirmAddress(service, made.id)
   return made
 }
 
-/** Makes a tenant with one department; its setting `registration` as given. */
+/** Creates a tenant with one department and the given settings. */
 export async function newTenant(service: Service, token: string, settings: object) {
   const subdomain = fresh('tenant')
   const tenant = await service.call('POST', '/api/admin/tenants', {
@@ -77,7 +77,7 @@ export const login = (
   password = PASSWORD,
 ): Promise<Answer> => post(service, '/api/auth/login', { body: { email, password, subdomain } })
 
-/** Confirms an address: with a body as the page does, without one as the specification has it. */
+/** Confirms an address: with a body, as the page does, or without a body, as the specification does. */
 export const verifyEmail = (service: Service, token: string, body?: unknown): Promise<Answer> =>
   post(service, '/api/auth/verify-email', { query: { token }, body })
 
@@ -87,7 +87,7 @@ export const resetPassword = (
   new_password = 'renewed-Horse-5',
 ): Promise<Answer> => post(service, '/api/auth/reset-password', { body: { token, new_password } })
 
-/** Asks for a link; `which` is `request-reset` or `resend-verification`. */
+/** Requests a link; `which` is `request-reset` or `resend-verification`. */
 export const askForLink = (
   service: Service,
   which: 'request-reset' | 'resend-verification',
@@ -95,7 +95,7 @@ export const askForLink = (
   subdomain?: string,
 ): Promise<Answer> => post(service, `/api/auth/${which}`, { body: { email, subdomain } })
 
-/** The actions that the journal holds about a user, oldest first. */
+/** Returns the journal's actions about a user, oldest first. */
 export async function actionsAbout(service: Service, userId: number): Promise<string[]> {
   const rows = await service.database.sql<{ action: string }>(
     `select action from journal where resource_type = 'user' and resource_id = $1 order by id`,
@@ -104,7 +104,7 @@ export async function actionsAbout(service: Service, userId: number): Promise<st
   return rows.map(({ action }) => action)
 }
 
-/** A token as the service would make it, of which nobody has ever heard. */
+/** Returns a well-formed token that the service never issued. */
 export function inventedToken(tenantId: number): string {
   return `${tenantId}.${createHash('sha256').update(fresh('token')).digest('base64url')}`
 }

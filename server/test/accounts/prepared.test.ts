@@ -1,4 +1,6 @@
-/** An account that a stranger prepared for somebody else's address belongs to the owner once an invitation is accepted. */
+/**
+ * An account that a stranger prepared with someone else's address belongs to the owner once they accept an invitation.
+ */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import { enrol } from '../second-factor/enrol.ts'
@@ -19,7 +21,7 @@ import {
 } from './people.ts'
 
 const RENEWED = 'renewed-Horse-72'
-/** No address of a page is in it, but words that are not the service's. */
+/** Text that the stranger enters as a name. It contains no URL. */
 const WORDS = 'Your account is locked. Call +1 555 0100 now'
 
 let scene: Scene
@@ -36,7 +38,7 @@ beforeAll(async () => {
   subdomain = (await newTenant(service, root.token, { registration: 'open' })).subdomain
 })
 
-/** A stranger signs in to an account that they have made for another's address. */
+/** Signs a stranger in to an account that they created with someone else's address. */
 beforeEach(async () => {
   const email = `${fresh('owner')}@elsewhere.test`
   await register(service, subdomain, { email, full_name: WORDS })
@@ -44,7 +46,7 @@ beforeEach(async () => {
   stranger = personOf(body, { email, password: PASSWORD })
 })
 
-/** Sets up what would keep the owner out, and lets the stranger hear. Returns the stranger's chat. */
+/** Adds a second factor and a chat, which would lock the owner out. Returns the stranger's chat. */
 async function prepare(): Promise<number> {
   chat += 1
   await scene.link(stranger, chat)
@@ -53,7 +55,7 @@ async function prepare(): Promise<number> {
   return chat
 }
 
-/** The owner of the address chooses a password with the invitation that an administrator sends. */
+/** Accepts an administrator's invitation as the owner of the address, who chooses a password. */
 async function accept(): Promise<void> {
   const path = `/api/admin/users/${stranger.id}/invitation`
   expect((await service.call('POST', path, { token: root.token })).status).toBe(200)
@@ -74,7 +76,7 @@ const notices = async () => {
   return mails.filter(({ subject }) => subject === 'Your password was changed')
 }
 
-test('the invitation takes its second factor and its chat away, each with an entry', async () => {
+test("accepting an invitation removes the stranger's second factor and chat, and journals each removal", async () => {
   const theirs = await prepare()
   const before = await actionsAbout(service, stranger.id)
   await accept()
@@ -99,7 +101,7 @@ test('the invitation takes its second factor and its chat away, each with an ent
   expect(left).toEqual([])
 })
 
-test('what happens to it after that its chat does not hear', async () => {
+test("the stranger's chat is not notified of events after the invitation is accepted", async () => {
   const theirs = await prepare()
   await accept()
   await scene.heard(theirs, 'no longer linked')
@@ -110,7 +112,7 @@ test('what happens to it after that its chat does not hear', async () => {
   expect(scene.bot.textsTo(theirs).join('\n')).not.toMatch(/password (of .*)?was changed/)
 })
 
-test("no mail has the stranger's words, nor tells of what they had set up", async () => {
+test("mails contain neither the stranger's text nor a mention of their second factor or chat", async () => {
   await prepare()
   await accept()
   expect(await notices()).toHaveLength(1)
@@ -121,7 +123,7 @@ test("no mail has the stranger's words, nor tells of what they had set up", asyn
   }
 })
 
-test('where the address was confirmed before, all of it stays, and the mail has the name', async () => {
+test("the second factor and chat stay if the address was already confirmed, and mails use the user's name", async () => {
   const link = await mailedToken(service, stranger.email, 'verify-email')
   expect((await verifyEmail(service, link, { password: PASSWORD })).status).toBe(200)
   await prepare()

@@ -1,6 +1,6 @@
-/** What sign-in no longer needs is deleted once it is over, and nothing before. */
+/** The purge deletes expired sign-in data, and keeps all data that has not expired. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { purge } from '../../src/features/auth/auth.jobs.ts'
+import { purgeAccounts } from '../../src/features/auth/auth.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { newColleague, refresh, standing } from '../sessions/users.ts'
 import { mailedToken } from '../support/accounts.ts'
@@ -19,13 +19,14 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-// Their session ends with the clock that tests advance.
+// Signs the administrator in again, because the session expires when a test advances the clock.
 beforeEach(async () => {
   const tokens = await signIn(service, { ...clinic.people.admin, subdomain: 'north' })
   clinic.people.admin.token = tokens.access_token
 })
 
-const run = (signal = new AbortController().signal) => purge(service.app.db, service.clock, signal)
+const run = (signal = new AbortController().signal) =>
+  purgeAccounts(service.app.db, service.clock, signal)
 
 async function count(table: string, where = 'true', values: unknown[] = []): Promise<number> {
   const [row] = await service.database.sql<{ count: number }>(
@@ -35,7 +36,7 @@ async function count(table: string, where = 'true', values: unknown[] = []): Pro
   return row?.count ?? Number.NaN
 }
 
-test('links go when their time is over, each kind at its own', async () => {
+test('the purge deletes expired links, with a separate retention for each kind', async () => {
   const tenant = { token: root.token, body: { settings: { registration: 'open' } } }
   await service.call('PUT', `/api/admin/tenants/${clinic.id}`, tenant)
   const { id, email } = await register(service, 'north')
@@ -59,7 +60,7 @@ test('links go when their time is over, each kind at its own', async () => {
   expect((await verifyEmail(service, toVerify)).status).toBe(200)
 })
 
-test('sessions that live stay, those that ended go after a month', async () => {
+test('the purge keeps live sessions, and deletes ended sessions after a month', async () => {
   const living = await newColleague(service, clinic)
   const ended = await newColleague(service, clinic)
   await service.call('POST', '/api/auth/logout', {
@@ -85,7 +86,7 @@ test('sessions that live stay, those that ended go after a month', async () => {
   expect(await count('refresh_tokens', 'tenant_id = $1', [clinic.id])).toBe(0)
 })
 
-test('spent refresh tokens go when they could no longer be used', async () => {
+test('the purge deletes spent refresh tokens once they could no longer be used', async () => {
   const person = await newColleague(service, clinic)
   const tokens = () =>
     count('refresh_tokens', 'session_id in (select id from sessions where user_id = $1)', [
@@ -100,7 +101,7 @@ test('spent refresh tokens go when they could no longer be used', async () => {
   expect((await refresh(service, body.refresh_token)).status).toBe(200)
 })
 
-test('the newest refresh token lives for as long as its session, whoever has it', async () => {
+test('the purge keeps the newest refresh token of each session as long as the session, for every role', async () => {
   const lives = {
     doctor: { idle: 14 * DAY, longest: 90 * DAY },
     superadmin: { idle: 8 * HOUR, longest: DAY },
@@ -133,7 +134,7 @@ test('the newest refresh token lives for as long as its session, whoever has it'
   }
 })
 
-test('failed guesses are forgotten after an hour', async () => {
+test('the purge deletes records of failed password guesses after an hour', async () => {
   await login(service, 'nobody@north.test', 'north', 'a-wrong-Guess-1')
   await run()
   const known = await count('throttles')
@@ -143,7 +144,7 @@ test('failed guesses are forgotten after an hour', async () => {
   expect(await count('throttles')).toBe(0)
 })
 
-test('many go in small batches, by several nodes at once; told to stop it says that it is not done', async () => {
+test('the purge deletes in small batches on several nodes simultaneously, and reports unfinished work when stopped', async () => {
   const fill = () =>
     service.database.sql(
       `insert into throttles select sha256(n::text::bytea), 1, now(), now() - interval '1 hour'

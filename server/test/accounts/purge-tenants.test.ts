@@ -1,6 +1,6 @@
-/** A deleted tenant can be put back for its days; then all of it is destroyed, and nothing else. */
+/** A deleted tenant can be restored for some days. Then all its data is destroyed, and no other data. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
+import { purgesOf, purgeTenants } from '../../src/features/tenants/tenants.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -36,7 +36,7 @@ beforeAll(async () => {
   south = await inhabited(await makeClinic(service, root, 'south'), root)
 })
 
-/** Fills every table that knows tenants. */
+/** Adds rows for a tenant to every table with a tenant column. */
 async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   const { doctor, nurse } = clinic.people
   await service.call('PUT', `/api/admin/departments/${clinic.departmentId}`, {
@@ -51,7 +51,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   await askForLink(service, 'request-reset', nurse.email, clinic.subdomain)
   await service.idle('jobs')
   await furnishPatient(service, clinic)
-  // More than a batch: copies do not open, and nobody opens them.
+  // More rows than one batch deletes. They cannot be decrypted, and nothing tries to decrypt them.
   await service.database.sql(
     `insert into patients (tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies)
      select tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies
@@ -70,7 +70,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   const { webhookId } = await furnishWebhook(service, clinic)
   for (const [webhook, count] of [
     [webhookId, 2300],
-    // Left over, of one that was deleted before.
+    // Rows left over from a tenant that was deleted earlier.
     [-clinic.id, 3],
   ])
     await service.database.sql(
@@ -81,10 +81,10 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   return clinic
 }
 
-/** Tables whose rows go by themselves within minutes, whatever becomes of the tenant. */
+/** Tables whose rows expire within minutes, and which are therefore not compared. */
 const BRIEF = ['list_writes', 'refusals']
 
-/** How many rows each table has of a tenant; the journal's partitions count as one. */
+/** Counts the tenant's rows in each table. The journal's partitions count as one table. */
 async function rowsOf(tenantId: number): Promise<Record<string, number>> {
   const tables = await service.database.sql<{ name: string }>(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -107,7 +107,7 @@ async function rowsOf(tenantId: number): Promise<Record<string, number>> {
 const depsOf = ({ app, clock }: Service) => ({ db: app.db, clock, log: silentLog })
 const purges = () => purgesOf(Object.values(service.app.features))
 const run = (signal = new AbortController().signal, log = silentLog) =>
-  purge({ ...depsOf(service), log }, DAYS, signal, purges())
+  purgeTenants({ ...depsOf(service), log }, DAYS, signal, purges())
 
 const restore = (id: number) => service.app.features.tenants.service.restore(id)
 
@@ -119,7 +119,7 @@ async function deleteTenant(id: number): Promise<void> {
 
 const nurseOf = (clinic: Clinic) => login(service, clinic.people.nurse.email, clinic.subdomain)
 
-test('until its days are over it comes back whole', async () => {
+test('a deleted tenant is restored completely within the retention days', async () => {
   const before = await rowsOf(north.id)
   expect(Object.entries(before).filter(([, count]) => count === 0)).toEqual([])
   await deleteTenant(north.id)
@@ -132,10 +132,10 @@ test('until its days are over it comes back whole', async () => {
   expect((await nurseOf(north)).status).toBe(200)
 })
 
-test('after them it is destroyed with its data key; other tenants and the journal stay', async () => {
+test('a deleted tenant is destroyed with its data key after the retention days; other tenants and the journal stay', async () => {
   const { body: kept } = await nurseOf(south)
   await deleteTenant(north.id)
-  // `deleted_at` is the database's time, which tests do not move.
+  // `deleted_at` uses the database's clock, which tests cannot advance.
   service.clock.advance(DAYS * DAY + HOUR)
   const others = await rowsOf(south.id)
   const { journal = 0 } = await rowsOf(north.id)
@@ -157,7 +157,7 @@ test('after them it is destroyed with its data key; other tenants and the journa
   await expect(restore(north.id)).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('once that has begun it cannot be put back, and the next run ends it', async () => {
+test('a tenant cannot be restored once its purge has begun, and the next run completes the purge', async () => {
   const clinic = await makeClinic(service, await superadmin(service), 'east')
   const { id } = clinic
   await furnishAccount(service, clinic.people.nurse)
@@ -169,12 +169,12 @@ test('once that has begun it cannot be put back, and the next run ends it', asyn
   await expect(run(stopped.signal)).rejects.toThrow()
   expect((await rowsOf(id)).users).toBe(5)
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
-  // Even if the days are made more meanwhile: half of it may be gone.
-  await purge(depsOf(service), 300 * DAYS, new AbortController().signal, [])
+  // A longer retention period does not restore the tenant, because half of its data may already be gone.
+  await purgeTenants(depsOf(service), 300 * DAYS, new AbortController().signal, [])
   expect(await rowsOf(id)).toMatchObject({ users: 0, webhook_secrets: 0, data_keys: 0 })
 })
 
-test('a destroyed data key stays in no memory', async () => {
+test('no cache keeps the data key of a destroyed tenant', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'hill')
   const { db } = service.app
   const changes = watchChanges(service.database.address, openLog('silent'), systemTime)
@@ -194,12 +194,12 @@ test('a destroyed data key stays in no memory', async () => {
   await until('the key is let go of', () =>
     open().then(
       () => undefined,
-      (error: Error) => error.message.includes('gone') || undefined,
+      (error: Error) => error.message.includes('missing') || undefined,
     ),
   )
 })
 
-test('its rows that somebody puts back by hand are refused, and open in no way', async () => {
+test('rows of a destroyed tenant that someone inserts by hand are refused, and cannot be decrypted', async () => {
   const clinic = await makeClinic(service, await superadmin(service), 'vale')
   const { sql } = service.database
   const { patientId } = await furnishPatient(service, clinic)
@@ -211,7 +211,7 @@ test('its rows that somebody puts back by hand are refused, and open in no way',
   const tenant = `insert into tenants (id, name, subdomain) overriding system value
     values (${clinic.id}, 'Vale', 'vale')`
   await expect(sql(tenant)).rejects.toThrow(/was purged/)
-  // A superuser gets past the triggers.
+  // Only a superuser can bypass the triggers.
   await sql(`begin; set local session_replication_role = replica; ${tenant}; commit`)
   const back = `insert into patients (${columns}) overriding system value table dump`
   await expect(sql(back)).rejects.toMatchObject({ constraint: 'patients__data_key' })
@@ -223,11 +223,11 @@ test('its rows that somebody puts back by hand are refused, and open in no way',
     service.app.db.inTenant(clinic.id, async (tx) =>
       (await ring.ofTenant(tx, clinic.id)).open(row?.sealed as Buffer, place),
     ),
-  ).rejects.toThrow(/is gone/)
+  ).rejects.toThrow(/is missing/)
   await sql(`drop table dump; delete from tenants where id = ${clinic.id}`)
 })
 
-test('several nodes at once do it once', async () => {
+test('a tenant is purged only once when several nodes purge simultaneously', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'west')
   await deleteTenant(id)
   service.clock.advance(DAYS * DAY + HOUR)
@@ -239,7 +239,7 @@ test('several nodes at once do it once', async () => {
   expect(purged).toHaveLength(1)
 })
 
-test('its subdomain is free again, and whoever takes it finds nothing', async () => {
+test("a purged tenant's subdomain becomes free, and the next tenant to use it finds no old data", async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'north')
   expect(id).not.toBe(north.id)
   await expect(
@@ -248,7 +248,7 @@ test('its subdomain is free again, and whoever takes it finds nothing', async ()
   expect((await rowsOf(id)).patients).toBe(0)
 })
 
-test('one that cannot be destroyed keeps none of the others, and the next run tries it again', async () => {
+test('a tenant that cannot be destroyed does not block other purges, and the next run retries it', async () => {
   const { sql } = service.database
   const ids: number[] = []
   for (const name of ['first', 'second', 'third']) {
@@ -261,7 +261,7 @@ test('one that cannot be destroyed keeps none of the others, and the next run tr
   }
   await sql("insert into departments (tenant_id, name) select unnest($1::bigint[]), 'Ward'", [ids])
   const [first, , third] = ids as [number, number, number]
-  // Whichever way round they come, one stands before the second.
+  // In either order, one of the tenants that cannot be destroyed comes before another tenant.
   await sql(`
     create function refuse() returns trigger language plpgsql as $$
     begin raise exception 'tenant % stays', old.tenant_id; end $$;
@@ -280,7 +280,7 @@ test('one that cannot be destroyed keeps none of the others, and the next run tr
   expect(await left()).toEqual([])
 })
 
-test('the purges are scheduled for all nodes', async () => {
+test('purge jobs are scheduled on every node', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select name from pgboss.schedule where name like '%.purge' order by name`,
   )

@@ -1,4 +1,4 @@
-/** Registering is slowed by address, so that nobody walks a list of names by it. */
+/** Throttles registration by IP address, so that nobody can use it to test a list of addresses. */
 import { beforeAll, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { mailsTo } from '../support/accounts.ts'
@@ -20,14 +20,14 @@ beforeAll(async () => {
 const send = (from: string, overrides: object = {}) =>
   post(service, '/api/auth/register', { from, body: form(subdomain, overrides) })
 
-/** Sends one after another until one is refused for being too many. */
+/** Sends requests one after another until one is throttled. */
 async function untilSlowed(make: () => Promise<Answer>, most: number): Promise<Answer[]> {
   const answers: Answer[] = []
   while (answers.length < most && answers.at(-1)?.status !== 429) answers.push(await make())
   return answers
 }
 
-test('whoever meets accounts that exist must soon wait, and others need not', async () => {
+test('a caller who registers addresses of existing accounts is throttled, and other callers are not', async () => {
   const from = newAddress()
   const answers = await untilSlowed(() => send(from, { email: taken }), 20)
   const last = answers.at(-1)
@@ -35,14 +35,14 @@ test('whoever meets accounts that exist must soon wait, and others need not', as
   expect(Number(last?.headers['retry-after'])).toBeGreaterThan(0)
   expect(tally(answers)).toEqual({ 409: answers.length - 1, 429: 1 })
   expect(answers.length).toBeLessThanOrEqual(8)
-  // While waiting nothing is told, be there such an account or not.
+  // While the caller is throttled, the response is the same whether or not the account exists.
   expect((await send(from)).status).toBe(429)
   expect((await send(newAddress())).status).toBe(201)
   service.clock.advance(Number(last?.headers['retry-after']) * 1000)
   expect((await send(from)).status).toBe(201)
 })
 
-test('the networks of one IPv6 customer count together', async () => {
+test('all IPv6 networks of one customer share a throttle counter', async () => {
   let network = 0
   const next = () => {
     network += 1
@@ -53,13 +53,13 @@ test('the networks of one IPv6 customer count together', async () => {
   expect((await send('2001:db8:8::1')).status).toBe(201)
 })
 
-test('nobody fills a mailbox by registering its address in many tenants', async () => {
+test('a mailbox cannot be flooded by registering its address in many tenants', async () => {
   const { token } = await superadmin(service)
   const email = 'victim@mailbox.test'
   for (let times = 0; times < 5; times += 1) {
     const tenant = await newTenant(service, token, { registration: 'open' })
     const from = newAddress()
-    // As many ways to write the address as a stranger may think of.
+    // Writes the address in all spellings that a stranger might try.
     const body = form(tenant.subdomain, { email: times % 2 ? email : 'Victim@mailbox.test' })
     expect((await post(service, '/api/auth/register', { from, body })).status).toBe(201)
   }
@@ -68,7 +68,7 @@ test('nobody fills a mailbox by registering its address in many tenants', async 
   expect(mails.flat()).toHaveLength(3)
 })
 
-test('a clinic can register on its first day, a robot cannot go on', async () => {
+test('a clinic can register its whole staff in one day, but an automated client is throttled', async () => {
   const from = newAddress()
   const answers = await untilSlowed(() => send(from), 60)
   expect(tally(answers)).toEqual({ 201: answers.length - 1, 429: 1 })
@@ -76,7 +76,7 @@ test('a clinic can register on its first day, a robot cannot go on', async () =>
   expect(Number(answers.at(-1)?.headers['retry-after'])).toBeGreaterThan(0)
 })
 
-test('sent all at once they count as many as they are', async () => {
+test('concurrent registrations are all counted', async () => {
   const from = newAddress()
   const meeting = tally(await atOnce(() => send(from, { email: taken }), 64))
   expect(meeting[409]).toBeLessThanOrEqual(8)
@@ -87,7 +87,7 @@ test('sent all at once they count as many as they are', async () => {
   expect((making[201] ?? 0) + (making[429] ?? 0)).toBe(64)
 })
 
-test('of sixteen with one address one gets the account, and one mail is sent', async () => {
+test('one of sixteen concurrent registrations of one address gets the account, and one mail is sent', async () => {
   const body = form(subdomain)
   const answers = await atOnce((index) =>
     post(service, '/api/auth/register', {

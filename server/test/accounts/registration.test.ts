@@ -1,4 +1,4 @@
-/** Who can make an account of their own, where, and what comes of it. */
+/** The rules of registration: who can register, in which tenants, and what a registration creates. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Registration } from '../../src/features/auth/registration/registration.schema.ts'
 import { registrationService } from '../../src/features/auth/registration/registration.service.ts'
@@ -42,8 +42,8 @@ beforeAll(async () => {
 const send = (body: object, headers: Record<string, string> = {}) =>
   post(service, '/api/auth/register', { body, headers })
 
-describe('the setting of the tenant', () => {
-  test('open: the account can be signed in to at once', async () => {
+describe('the registration setting of a tenant', () => {
+  test('when open, lets a new account sign in immediately', async () => {
     const { status, body } = await send(form(open.subdomain, { department_id: open.departmentId }))
     expect(status).toBe(201)
     expect(body).toMatchObject({
@@ -65,7 +65,7 @@ describe('the setting of the tenant', () => {
     expect({ ...me.body, last_login_at: null }).toEqual({ ...body, idle_minutes: 15 })
   })
 
-  test('by default the account waits until an administrator unblocks it', async () => {
+  test('by default, makes a new account wait until an administrator approves it', async () => {
     const account = await register(service, approval.subdomain)
     expect(account).toMatchObject({
       is_active: false,
@@ -79,31 +79,34 @@ describe('the setting of the tenant', () => {
     expect((await login(service, account.email, approval.subdomain)).status).toBe(200)
   })
 
-  test('closed: nobody', async () => {
+  test('when closed, refuses every registration', async () => {
     const { status, body } = await send(form(closed.subdomain))
     expect([status, body.code]).toEqual([403, 'registration_closed'])
   })
 
-  test('a demo clinic is open, whatever it says', async () => {
+  test('is open for a demo tenant that does not set it', async () => {
     const demo = await openService({ background: ['jobs'], config: { ...PROXIED, DEMO: true } })
-    await demo.database.sql(
-      `update tenants set settings = '{"registration": "closed"}' where subdomain = 'demo'`,
-    )
+    const setTo = (settings: object) =>
+      demo.database.sql(`update tenants set settings = $1 where subdomain = 'demo'`, [settings])
     expect(await register(demo, 'demo')).toMatchObject({ is_active: true })
+    await setTo({})
+    expect(await register(demo, 'demo')).toMatchObject({ is_active: true })
+    await setTo({ registration: 'approval' })
+    expect(await register(demo, 'demo')).toMatchObject({ status: 'pending' })
   })
 })
 
-describe('what is asked for', () => {
-  test.each(['doctor', 'nurse', 'receptionist'])('the role %s is offered', async (role) => {
+describe('an account created by registration', () => {
+  test.each(['doctor', 'nurse', 'receptionist'])('can have the role %s', async (role) => {
     expect(await register(service, open.subdomain, { role })).toMatchObject({ role })
   })
 
-  test.each(['admin', 'auditor', 'superadmin'])('the role %s is not', async (role) => {
+  test.each(['admin', 'auditor', 'superadmin'])('cannot have the role %s', async (role) => {
     const { status, body } = await send(form(open.subdomain, { role }))
     expect([status, body.code]).toEqual([403, 'role_not_offered'])
   })
 
-  test('is refused for a foreign department without a hash, whether or not the address is taken', async () => {
+  test('is refused for a department of another tenant before hashing, whether or not the address is taken', async () => {
     const { email: taken } = await register(service, open.subdomain)
     const real = await openPasswords({ memoryCost: 64, timeCost: 1, parallelism: 1 }, 2, systemTime)
     let hashes = 0
@@ -142,7 +145,7 @@ describe('what is asked for', () => {
     expect([await codeOf({}), hashes]).toEqual(['made', 1])
   })
 
-  test('nobody gives themselves more than is offered', async () => {
+  test('cannot activate or confirm itself, see all patients or choose another tenant', async () => {
     const body = form(approval.subdomain, {
       is_active: true,
       email_verified: true,
@@ -158,7 +161,7 @@ describe('what is asked for', () => {
     })
   })
 
-  test('an address that is taken is refused in any case of its letters, in this tenant only', async () => {
+  test('is refused if a user of the same tenant has the address in any letter case', async () => {
     const { email } = await register(service, open.subdomain)
     for (const other of [email, email.toUpperCase(), ` ${email} `]) {
       const { status, body } = await send(form(open.subdomain, { email: other }))
@@ -168,7 +171,7 @@ describe('what is asked for', () => {
   })
 })
 
-describe('the tenant', () => {
+describe('the tenant of a registration', () => {
   test('must exist', async () => {
     expect((await send(form('nowhere'))).status).toBe(404)
     const gone = await newTenant(service, token, { registration: 'open' })
@@ -176,7 +179,7 @@ describe('the tenant', () => {
     expect((await send(form(gone.subdomain))).status).toBe(404)
   })
 
-  test('must be named where there are several', async () => {
+  test('must be named if there are several tenants', async () => {
     expect((await send(form(open.subdomain, { subdomain: undefined }))).status).toBe(404)
     expect((await send(form(open.subdomain, { subdomain: null }))).status).toBe(404)
   })
@@ -188,7 +191,7 @@ describe('the tenant', () => {
     expect([status, body.code]).toEqual([403, 'tenant_inactive'])
   })
 
-  test('is never the one that operates the platform, not even if it says so', async () => {
+  test('cannot be the platform tenant, even if its setting allows registration', async () => {
     await service.database.sql(
       `update tenants set settings = '{"registration": "open"}' where is_platform`,
     )
@@ -196,7 +199,7 @@ describe('the tenant', () => {
     expect([status, body.code]).toEqual([403, 'registration_closed'])
   })
 
-  test('is known by the host that is called, unless it is named', async () => {
+  test('is taken from the host name unless the body names a tenant', async () => {
     const unnamed = form(open.subdomain, { subdomain: undefined })
     const byHost = await send(unnamed, { host: `${open.subdomain}.wardkeep.test:8080` })
     expect(byHost.body.tenant_id).toBe(open.id)
@@ -206,7 +209,7 @@ describe('the tenant', () => {
       expect((await send(form('x', { subdomain: undefined }), { host })).status).toBe(404)
   })
 
-  test('is the only one where only one is meant to be', async () => {
+  test('is the only tenant in single-tenant mode', async () => {
     const single = await openService({
       database: await migratedDatabase(),
       config: { ...PROXIED, TENANT_MODE: 'single' },
@@ -219,8 +222,8 @@ describe('the tenant', () => {
   })
 })
 
-describe('what goes with it', () => {
-  test('the journal and a link, and nothing where it fails', async () => {
+describe('side effects of a registration', () => {
+  test('include a journal entry and a confirmation link, but neither if the registration fails', async () => {
     const account = await register(service, open.subdomain)
     expect(await actionsAbout(service, account.id)).toEqual([
       'user.registered',
@@ -237,7 +240,7 @@ describe('what goes with it', () => {
     expect(await mailsTo(service, account.email)).toHaveLength(1)
   })
 
-  test('no mail of an account that was not made after all', async () => {
+  test('include no mail if creating the account is rolled back', async () => {
     const other = await openService({ background: ['jobs'], config: PROXIED })
     const { subdomain } = await newTenant(other, (await superadmin(other)).token, {})
     await other.database.sql(`

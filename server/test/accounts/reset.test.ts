@@ -1,4 +1,4 @@
-/** Getting back in with a link by mail: once, within the hour, and everyone else is out. */
+/** Resets a password with a mailed link, which is valid once, for an hour, and ends every other session. */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-// Their session ends with the clock that tests advance.
+// Signs the administrator in again, because the session expires when a test advances the clock.
 beforeEach(async () => {
   const { email, password } = clinic.people.admin
   const tokens = await signIn(service, { email, password, subdomain: 'north' })
@@ -48,7 +48,7 @@ beforeEach(async () => {
   clinic.people.admin.token = admin
 })
 
-/** A colleague with a session, and the token of a link to choose a new password. */
+/** Creates a colleague with a session. Returns the colleague and the token of a reset link. */
 async function forgetful(): Promise<{ person: Person; token: string }> {
   const person = await newColleague(service, clinic)
   return { person, token: await newLink(person.email) }
@@ -62,16 +62,16 @@ async function newLink(email: string, seen = 0): Promise<string> {
 const asAdmin = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: admin, body })
 
-describe('the link', () => {
-  test('is of no use, and in nobody’s way, while its user is being deleted', async () => {
+describe('a password reset link', () => {
+  test('is refused without blocking other requests while its user is being deleted', async () => {
     const { person, token } = await forgetful()
     const other = new pg.Client({ connectionString: service.database.url })
     await other.connect()
     try {
-      // Of two that wait for each other this one is told.
+      // This connection checks for deadlocks first, so a deadlock would make this connection fail.
       await other.query("set deadlock_timeout = '1ms'")
       await other.query('begin')
-      // In the order of a deletion: the user first, then what hangs on them.
+      // Locks in the order of a deletion: the user first, then the rows that reference the user.
       await other.query('select id from users where id = $1 for update', [person.id])
       const answering = resetPassword(service, token, NEW)
       await until('the link waits for the user', async () => {
@@ -90,9 +90,9 @@ describe('the link', () => {
     }
   })
 
-  test('sets the password and ends every session at once, on every node', async () => {
+  test('sets the password and ends every session immediately, on every node', async () => {
     const { person, token } = await forgetful()
-    // Mails are sent by the other one.
+    // The other node sends the mails, so this node only queues them.
     const node = await openService({
       config: PROXIED,
       database: service.database,
@@ -114,7 +114,7 @@ describe('the link', () => {
     )
   })
 
-  test('is good for an hour, and not for longer', async () => {
+  test('expires after an hour', async () => {
     const [early, late] = [await forgetful(), await forgetful()]
     service.clock.advance(HOUR - MINUTE)
     expect((await resetPassword(service, early.token)).status).toBe(200)
@@ -124,7 +124,7 @@ describe('the link', () => {
     expect((await login(service, late.person.email, 'north')).status).toBe(200)
   })
 
-  test('of sixteen at once one uses it, and its password is the one that counts', async () => {
+  test("succeeds for only one of sixteen concurrent callers, and sets that caller's password", async () => {
     const { person, token } = await forgetful()
     const password = (index: number) => `raced-Horse-${index}-x`
     const answers = await atOnce((index) => resetPassword(service, token, password(index)))
@@ -135,14 +135,14 @@ describe('the link', () => {
     expect((await login(service, person.email, 'north', loser)).status).toBe(401)
   })
 
-  test('is ended by a newer one', async () => {
+  test('is replaced by a newer link', async () => {
     const { person, token } = await forgetful()
     const newer = await newLink(person.email, 1)
     expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
     expect((await resetPassword(service, newer)).status).toBe(200)
   })
 
-  test('stays good when the password is refused', async () => {
+  test('stays valid if the chosen password is refused', async () => {
     const { person, token } = await forgetful()
     const local = person.email.slice(0, person.email.indexOf('@'))
     for (const weak of ['short-1', 'password123', `my-${local}-Horse`, 'x7'.repeat(65)]) {
@@ -154,7 +154,7 @@ describe('the link', () => {
     expect((await resetPassword(service, token)).status).toBe(200)
   })
 
-  test('is never mailed to an address that nobody confirmed', async () => {
+  test('is never mailed to an unconfirmed address', async () => {
     await asAdmin('PUT', `/api/admin/tenants/${clinic.id}`, { settings: { registration: 'open' } })
     const { email } = await register(service, 'north')
     const body = { email: 'mistyped@north.test', full_name: 'Mistyped', role: 'nurse' }
@@ -168,7 +168,7 @@ describe('the link', () => {
       ])
   })
 
-  test('lets nobody in who is blocked', async () => {
+  test('does not let a blocked user sign in', async () => {
     const { person, token } = await forgetful()
     await asAdmin('POST', `/api/admin/users/${person.id}/block`)
     expect((await resetPassword(service, token, NEW)).status).toBe(200)
@@ -176,7 +176,7 @@ describe('the link', () => {
     expect([status, body.code]).toEqual([403, 'account_blocked'])
   })
 
-  test('is void for a user or tenant that is gone', async () => {
+  test('becomes invalid when its user or tenant is deleted', async () => {
     const { person, token } = await forgetful()
     await asAdmin('DELETE', `/api/admin/users/${person.id}`)
     expect((await resetPassword(service, token)).body).toMatchObject(LINK_EXPIRED)
@@ -189,7 +189,7 @@ describe('the link', () => {
     expect((await resetPassword(service, link)).body).toMatchObject(LINK_EXPIRED)
   })
 
-  test('that nobody sent, or for something else, is refused', async () => {
+  test('is refused if its token is unknown or was issued for another purpose', async () => {
     const { token } = await forgetful()
     const elsewhere = token.replace(/^\d+/, String(root.tenant_id))
     for (const wrong of [inventedToken(clinic.id), elsewhere, `${token}x`, 'x', '1.', '\u0085'])
@@ -199,7 +199,7 @@ describe('the link', () => {
   })
 })
 
-describe('a password that was changed in another way makes the link void', () => {
+describe('a reset link becomes invalid when the password is changed', () => {
   test('by an administrator', async () => {
     const { person, token } = await forgetful()
     const path = `/api/admin/users/${person.id}/password`
@@ -219,8 +219,8 @@ describe('a password that was changed in another way makes the link void', () =>
   })
 })
 
-describe('asking for it', () => {
-  test('is answered with the same words, whoever asks for whatever address', async () => {
+describe('a request for a reset link', () => {
+  test('gets the same response for every caller and every address', async () => {
     const known = await newColleague(service, clinic)
     const blocked = await newColleague(service, clinic)
     await asAdmin('POST', `/api/admin/users/${blocked.id}/block`)
@@ -229,7 +229,7 @@ describe('asking for it', () => {
       [blocked.email, 'north'],
       ['nobody@nowhere.test', 'north'],
       [known.email, 'nowhere'],
-      ['not an address', undefined],
+      ['not a valid e-mail address', undefined],
     ] as const
     const answers = []
     for (const [email, subdomain] of asked)
@@ -246,7 +246,7 @@ describe('asking for it', () => {
     expect(await mailsTo(service, 'nobody@nowhere.test')).toEqual([])
   })
 
-  test('takes nothing from the owner where it mails nothing', async () => {
+  test('does not count against the limit of the mailbox if it sends no mail', async () => {
     const { email } = await newColleague(service, clinic)
     await service.idle('jobs')
     await forgive(service)
@@ -255,20 +255,20 @@ describe('asking for it', () => {
       await askForLink(service, 'resend-verification', email, 'north')
     }
     await service.idle('jobs')
-    // Those of the eight networks that they came from.
+    // The table contains only the rows of the eight networks that called.
     expect(await service.database.sql('select from throttles')).toHaveLength(8)
     await askForLink(service, 'request-reset', email, 'north')
     const token = await mailedToken(service, email, 'reset-password')
     expect((await resetPassword(service, token)).status).toBe(200)
   })
 
-  test('changes nothing by itself', async () => {
+  test('leaves the password and the current session unchanged', async () => {
     const { person } = await forgetful()
     expect(await standing(service, person.token)).toBe(200)
     expect((await login(service, person.email, 'north')).status).toBe(200)
   })
 
-  test('finds the account without a tenant where only one has the address', async () => {
+  test('finds the account without a tenant if only one account has the address', async () => {
     const { email } = await newColleague(service, clinic)
     await askForLink(service, 'request-reset', email)
     const token = await mailedToken(service, email, 'reset-password')

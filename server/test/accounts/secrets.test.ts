@@ -1,4 +1,4 @@
-/** No password, link or code is in what the making and mending of accounts leaves behind. */
+/** No password, link or code appears in the logs, errors, journal or tables after account creation and recovery. */
 import { beforeAll, expect, test } from 'vitest'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { codeOf } from '../support/accounts.ts'
@@ -12,7 +12,7 @@ const secrets = new Set<string>()
 const refusals: string[] = []
 
 beforeAll(async () => {
-  // Nobody listens there: all mails wait, and each attempt leaves an error.
+  // Nothing listens on this port, so every mail waits in the queue and each attempt records an error.
   const config = { ...PROXIED, SMTP_URL: 'smtp://someone:smtp-Password-3@127.0.0.1:1' }
   service = await openService({ background: ['jobs'], config })
   secrets.add('smtp-Password-3')
@@ -24,20 +24,20 @@ function secret(text: string): string {
   return text
 }
 
-/** Remembers a token, and its part that is secret by itself. */
+/** Records a token, and separately the secret part of the token. */
 function remember(text: string): string {
   secret(text.split('.').at(-1) ?? '')
   return secret(text)
 }
 
-/** Keeps what a refusal said. */
+/** Records the text of an error response. */
 async function refused(answer: Promise<Answer>): Promise<void> {
   const { status, body, headers } = await answer
   expect(status).toBeGreaterThanOrEqual(400)
   refusals.push(JSON.stringify([body, headers]))
 }
 
-/** The newest link to a page that waits in the queue: only the root key opens what is there. */
+/** Returns the token in the newest queued mail with a link to this page. Only the root key decrypts queued mails. */
 function waitingToken(page: string, seen = 0): Promise<string> {
   const sealer = openSealer(ROOT_KEY)
   return until(`a link to ${page} waits`, async () => {
@@ -57,7 +57,7 @@ function waitingToken(page: string, seen = 0): Promise<string> {
   })
 }
 
-/** A day with every use of every secret, right and wrong. */
+/** Uses each kind of secret once correctly and once incorrectly. */
 async function live(): Promise<void> {
   const root = await superadmin(service)
   const { subdomain } = await newTenant(service, root.token, { registration: 'open' })
@@ -116,24 +116,24 @@ async function live(): Promise<void> {
 
 const found = (text: string) => [...secrets].filter((word) => text.includes(word))
 
-test('every secret is known to this test', () => {
+test('the test has collected every kind of secret', () => {
   expect(secrets.size).toBeGreaterThan(30)
   expect([...secrets].filter((word) => word.length < 8)).toEqual([])
 })
 
-test('no refusal says one', () => {
+test('no error response contains a secret', () => {
   expect(refusals.length).toBeGreaterThan(12)
   expect(found(refusals.join('\n'))).toEqual([])
 })
 
-test('the log knows none', () => {
+test('the log contains no secret', () => {
   const lines = service.logged.map((line) => JSON.stringify(line, shown)).join('\n')
   expect(lines).toContain('/api/auth/reset-password')
   expect(lines).toContain('ECONNREFUSED')
   expect(found(lines)).toEqual([])
 })
 
-test('the journal knows none', async () => {
+test('the journal contains no secret', async () => {
   const rows = await service.database.sql<{ row: string }>(
     'select journal::text as row from journal',
   )
@@ -151,7 +151,7 @@ test('the journal knows none', async () => {
   expect(found(text)).toEqual([])
 })
 
-test('no table knows one, the queue of mails included', async () => {
+test('no table contains a secret, not even the outbox', async () => {
   const tables = await service.database.sql<{ name: string }>(
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
      where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
@@ -163,7 +163,7 @@ test('no table knows one, the queue of mails included', async () => {
   }
 })
 
-/** Errors as text: by themselves they have no JSON. */
+/** Converts errors to text, because JSON.stringify serializes them as empty objects. */
 function shown(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   return { ...value, message: value.message, stack: value.stack, cause: value.cause }

@@ -1,4 +1,4 @@
-/** What a command changes beside what it is about, and whom it concerns: in the journal, and no more than that. */
+/** The journal records what a command changes besides its own record, and for which users. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newPerson } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -21,7 +21,7 @@ const entriesOf = (requestId: unknown) =>
     [requestId],
   )
 
-test('the departments of a head who is deleted are changed, and say so', async () => {
+test('deleting a head of departments records the change of each department in the journal', async () => {
   const call = as(clinic.people.admin)
   const { body: doctor } = await call('POST', '/api/admin/users', {
     email: 'head@north.test',
@@ -44,7 +44,7 @@ test('the departments of a head who is deleted are changed, and say so', async (
 })
 
 describe('a tenant', () => {
-  test('that is renamed and deactivated at once says both', async () => {
+  test('records both journal entries when it is renamed and deactivated in one request', async () => {
     const call = as(root)
     const { body: made } = await call('POST', '/api/admin/tenants', {
       name: 'Two',
@@ -72,7 +72,7 @@ describe('a tenant', () => {
   })
 })
 
-test('a superadmin of a clinic that is deactivated can be taken away: others operate the platform', async () => {
+test('a superadmin of a deactivated tenant can be removed if other superadmins remain', async () => {
   const call = as(root)
   const { body: made } = await call('POST', '/api/admin/tenants', { name: 'Off', subdomain: 'off' })
   const person = await newPerson(service, root, {

@@ -1,4 +1,4 @@
-/** With a mail server the links reach people, and nobody signs in before their address is confirmed. */
+/** With a mail server, links reach people, and a new user cannot sign in before confirming the address. */
 import { expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
@@ -34,7 +34,7 @@ async function openMailing(extra: object = {}) {
   return { service, smtp, subdomain, mailTo }
 }
 
-/** The token in the link of a mail, which must be the same in both of its readings. */
+/** Returns the token in a mail's link. The text and HTML parts must contain the same token. */
 function tokenIn({ mail }: Accepted, page: string): string {
   const link = new RegExp(`http://wardkeep\\.test/console/${page}#token=([^\\s"<]+)`, 'g')
   const tokens = [mail.text, mail.html].map((part = '') => [
@@ -44,7 +44,7 @@ function tokenIn({ mail }: Accepted, page: string): string {
   return decodeURIComponent(tokens[0]?.[0] ?? '')
 }
 
-test('a person registers, confirms their address and only then signs in', async () => {
+test('a person registers, confirms the address and can sign in only then', async () => {
   const { service, smtp, subdomain, mailTo } = await openMailing()
   const full_name = 'Zoë <b>O’Brien</b> & "Söhne"'
   const { email } = await register(service, subdomain, { full_name })
@@ -52,7 +52,7 @@ test('a person registers, confirms their address and only then signs in', async 
   expect(letter.to).toEqual([email])
   expect(letter.from).toBe('no-reply@wardkeep.test')
   expect(letter.mail.subject).toBe('Confirm your e-mail address')
-  // Whoever registered may not be who gets the mail: it has no word of theirs.
+  // The person who registered may not own the mailbox, so the mail contains none of their text.
   for (const part of [letter.mail.text, letter.mail.html]) expect(part).not.toContain('Zoë')
   expect(letter.mail.html).toContain(`Clinic ${subdomain}`)
 
@@ -70,7 +70,7 @@ test('a person registers, confirms their address and only then signs in', async 
   expect(smtp.accepted).toHaveLength(1)
 })
 
-test('a link to choose a new password makes that to confirm the address void', async () => {
+test('choosing a new password with a reset link voids the confirmation link', async () => {
   const { service, subdomain, mailTo } = await openMailing()
   const { email } = await registerConfirmed(service, subdomain)
   await askForLink(service, 'request-reset', email, subdomain)
@@ -81,7 +81,7 @@ test('a link to choose a new password makes that to confirm the address void', a
   expect((await verifyEmail(service, old)).status).toBe(400)
 })
 
-test('where confirming is optional, one signs in without', async () => {
+test('sign-in does not require a confirmed address if confirmation is optional', async () => {
   const { service, subdomain, mailTo } = await openMailing({ EMAIL_VERIFICATION: 'optional' })
   const { email } = await register(service, subdomain)
   const signedIn = await login(service, email, subdomain)
@@ -90,7 +90,7 @@ test('where confirming is optional, one signs in without', async () => {
   expect((await verifyEmail(service, token)).status).toBe(200)
 })
 
-test('signs in a user whom an administrator created, before they follow the link', async () => {
+test('a user created by an administrator can sign in before confirming the address', async () => {
   const { service, subdomain, mailTo } = await openMailing()
   const root = await superadmin(service)
   const { body: tenants } = await service.call('GET', '/api/auth/tenants')

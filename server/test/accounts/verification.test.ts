@@ -1,4 +1,4 @@
-/** A link by mail shows that an address is its owner's: once, for a day, and only the newest. */
+/** Confirms that a user owns an address, with the newest mailed link, once and within a day. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce, tally } from '../races/race.ts'
@@ -29,13 +29,13 @@ let open: Awaited<ReturnType<typeof newTenant>>
 
 beforeAll(async () => {
   service = await openService({ background: ['jobs'], config: PROXIED })
-  // Mails are sent by the other one.
+  // The other node sends the mails, so this node only queues them.
   node = await openService({ config: PROXIED, database: service.database })
   await becomeAdmin()
   open = await newTenant(service, admin, { registration: 'open' })
 })
 
-// Their session ends with the clock that tests advance.
+// Signs the administrator in again, because the session expires when a test advances the clock.
 beforeEach(becomeAdmin)
 
 async function becomeAdmin(): Promise<void> {
@@ -54,8 +54,8 @@ function linkTo(email: string, seen = 0): Promise<string> {
 const isVerified = async (id: number) =>
   (await service.call('GET', `/api/admin/users/${id}`, { token: admin })).body.email_verified
 
-describe('the link', () => {
-  test('confirms the address, in sessions that are open as well', async () => {
+describe('a confirmation link', () => {
+  test('confirms the address, and existing sessions show the address as confirmed', async () => {
     const { id, email } = await register(service, open.subdomain)
     const sessions = await atOnce(() => login(service, email, open.subdomain), 2)
     const profiles = () =>
@@ -79,7 +79,7 @@ describe('the link', () => {
     expect(await actionsAbout(service, id)).toContain('user.email_verified')
   })
 
-  test('is good for a day, and not for longer', async () => {
+  test('expires after a day', async () => {
     const patient = await register(service, open.subdomain)
     const late = await register(service, open.subdomain)
     const links = [await linkTo(patient.email), await linkTo(late.email)] as const
@@ -91,7 +91,7 @@ describe('the link', () => {
     expect(await isVerified(late.id)).toBe(false)
   })
 
-  test('of sixteen at once one uses it, and the others learn that it is spent', async () => {
+  test('succeeds for only one of sixteen concurrent callers, and the others get "link used"', async () => {
     const { id, email } = await register(service, open.subdomain)
     const token = await linkTo(email)
     const answers = await atOnce((index) => verifyEmail(index % 2 ? node : service, token))
@@ -101,7 +101,7 @@ describe('the link', () => {
     expect(actions.filter((action) => action === 'user.email_verified')).toHaveLength(1)
   })
 
-  test('is ended by a newer one', async () => {
+  test('is replaced by a newer link', async () => {
     const { email } = await register(service, open.subdomain)
     const older = await linkTo(email)
     await askForLink(service, 'resend-verification', email, open.subdomain)
@@ -111,7 +111,7 @@ describe('the link', () => {
     expect((await verifyEmail(service, newer)).status).toBe(200)
   })
 
-  test('does not unblock an account that an administrator must look at', async () => {
+  test("does not unblock an account that still needs an administrator's approval", async () => {
     const { subdomain } = await newTenant(service, admin, {})
     const { id, email } = await register(service, subdomain)
     expect((await verifyEmail(service, await linkTo(email))).status).toBe(200)
@@ -119,7 +119,7 @@ describe('the link', () => {
     expect((await login(service, email, subdomain)).body.code).toBe('account_blocked')
   })
 
-  test('of a tenant that was deactivated is refused', async () => {
+  test("is refused if the account's tenant was deactivated", async () => {
     const { id, subdomain } = await newTenant(service, admin, { registration: 'open' })
     const { email } = await register(service, subdomain)
     const token = await linkTo(email)
@@ -131,7 +131,7 @@ describe('the link', () => {
     expect((await verifyEmail(service, token)).status).toBe(200)
   })
 
-  test('that nobody sent, or for something else, is refused', async () => {
+  test('is refused if its token is unknown or was issued for another purpose', async () => {
     const { email, tenant_id } = await register(service, open.subdomain)
     const token = await linkTo(email)
     const other = await newTenant(service, admin, {})
@@ -154,18 +154,18 @@ describe('the link', () => {
   })
 })
 
-describe('the password that the page sends along', () => {
+describe('the password sent with a confirmation link', () => {
   const THEIRS = 'theirs-Horse-31'
   const wrong = { status: 403, body: { code: 'wrong_password' } }
 
-  test('confirms the address when it is right', async () => {
+  test('confirms the address if it is correct', async () => {
     const { id, email } = await register(service, open.subdomain, { password: THEIRS })
     const confirmed = await verifyEmail(service, await linkTo(email), { password: THEIRS })
     expect([confirmed.status, confirmed.body.email_verified]).toEqual([200, true])
     expect(await isVerified(id)).toBe(true)
   })
 
-  test('keeps an account that a stranger prepared from being confirmed, and the link good', async () => {
+  test('must be correct if a stranger created the account, and a wrong one leaves the link valid', async () => {
     const { id, email } = await register(service, open.subdomain)
     const token = await linkTo(email)
     expect(await verifyEmail(service, token, { password: THEIRS })).toMatchObject(wrong)
@@ -174,7 +174,7 @@ describe('the password that the page sends along', () => {
     expect((await verifyEmail(service, token, { password: PASSWORD })).status).toBe(200)
   })
 
-  test('is guessed at a few times, by whoever has the link', async () => {
+  test('can be guessed only a few times per link', async () => {
     const { email } = await register(service, open.subdomain)
     const token = await linkTo(email)
     for (let guess = 0; guess < 5; guess += 1)
@@ -185,7 +185,7 @@ describe('the password that the page sends along', () => {
     expect((await verifyEmail(service, token, { password: PASSWORD })).status).toBe(200)
   })
 
-  test('tells nothing of accounts to those who have no link', async () => {
+  test('reveals nothing about accounts if the link is invalid', async () => {
     const { tenant_id } = await register(service, open.subdomain)
     const invented = inventedToken(tenant_id)
     for (const password of [PASSWORD, THEIRS])
@@ -202,8 +202,8 @@ describe('the password that the page sends along', () => {
   })
 })
 
-describe('a new link', () => {
-  test('is promised with the same words to whoever asks for whatever address', async () => {
+describe('a request for a new confirmation link', () => {
+  test('gets the same response for every caller and every address', async () => {
     const waiting = await register(service, open.subdomain)
     const confirmed = await register(service, open.subdomain)
     await verifyEmail(service, await linkTo(confirmed.email))
@@ -212,7 +212,7 @@ describe('a new link', () => {
       [confirmed.email, open.subdomain],
       ['nobody@nowhere.test', open.subdomain],
       [waiting.email, 'nowhere'],
-      ['not an address', undefined],
+      ['not a valid e-mail address', undefined],
     ] as const
     const answers = []
     for (const [email, subdomain] of asked)
@@ -230,7 +230,7 @@ describe('a new link', () => {
     expect(await mails('nobody@nowhere.test')).toBe(0)
   })
 
-  test('does not fill the mailbox of others, and the asker does not learn when it is full', async () => {
+  test('does not flood a mailbox, and does not reveal the mailbox limit to the caller', async () => {
     const { email } = await register(service, open.subdomain)
     const answers = []
     for (let asked = 0; asked < 12; asked += 1)
@@ -243,7 +243,7 @@ describe('a new link', () => {
     expect(mails.length).toBeLessThanOrEqual(5)
   })
 
-  test('is not asked for without end from one address', async () => {
+  test('is throttled per IP address', async () => {
     const from = newAddress()
     const ask = () => {
       const body = { email: form(open.subdomain).email, subdomain: open.subdomain }

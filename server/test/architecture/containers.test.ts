@@ -1,8 +1,8 @@
-/** Dockerfile and compose.yaml give the service no more rights than it needs. */
+/** Dockerfile and compose.yaml give the service only the rights that it needs. */
 import { describe, expect, test } from 'vitest'
 import { textOf } from '../docs/documents.ts'
 
-/** A file's lines without comments; an instruction that goes on over several is one. */
+/** Returns a file's lines without comments, joining the lines of one instruction. */
 const linesOf = (file: string) =>
   textOf(file)
     .replaceAll(/\\\n\s*/g, '')
@@ -12,20 +12,20 @@ const linesOf = (file: string) =>
 describe('the Dockerfile', () => {
   const lines = linesOf('Dockerfile')
 
-  test('runs the service as a user that is not root', () => {
+  test('runs the service as a user other than root', () => {
     const stage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
     const users = stage.flatMap((line) => /^USER (\S+)/.exec(line)?.[1] ?? [])
     expect(users.at(-1)).toMatch(/^(?!root\b|0\b)\w/)
   })
 
-  test('takes nothing but the build from the stage of the console', () => {
+  test('copies only the build from the console stage', () => {
     const taken = lines.filter((line) => line.includes('--from=console'))
     expect(taken).toEqual(['COPY --from=console /app/console/dist console/dist'])
     const stage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
     expect(stage).toContain(taken[0])
   })
 
-  test('copies nothing that .dockerignore leaves out', () => {
+  test('copies no file that .dockerignore excludes', () => {
     const included = linesOf('.dockerignore').flatMap((line) => /^!(.+)/.exec(line)?.[1] ?? [])
     const copied = lines
       .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
@@ -38,11 +38,11 @@ describe('the Dockerfile', () => {
     expect(copied.filter((path) => !isIncluded(path))).toEqual([])
   })
 
-  test('keeps a local build of the console out of the image', () => {
+  test('keeps a locally built console out of the image', () => {
     expect(linesOf('.dockerignore')).toContain('console/dist')
   })
 
-  test('runs no scripts of packages', () => {
+  test('runs no install scripts of npm packages', () => {
     const installs = lines.filter((line) => /\bnpm (ci|install|i)\b/.test(line))
     expect(installs).not.toEqual([])
     for (const line of installs) expect(line).toMatch(/ --ignore-scripts\b(?!=)/)
@@ -52,7 +52,7 @@ describe('the Dockerfile', () => {
 describe('compose.yaml', () => {
   const lines = linesOf('compose.yaml')
 
-  /** The lines of a service, without their indentation. */
+  /** Returns the lines of a service, without their indentation. */
   function linesOfService(name: string): string[] {
     const rest = lines.slice(lines.indexOf(`  ${name}:`) + 1)
     const end = rest.findIndex((line) => !line.startsWith('    '))
@@ -68,7 +68,7 @@ describe('compose.yaml', () => {
     expect(linesOfService('wardkeep').join('\n')).not.toMatch(/^(privileged|cap_add|user):/m)
   })
 
-  test('PostgreSQL gets no further privileges', () => {
+  test('gives PostgreSQL no way to gain privileges', () => {
     expect(linesOfService('postgres')).toContain("security_opt: ['no-new-privileges:true']")
   })
 })

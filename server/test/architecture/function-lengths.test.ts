@@ -1,11 +1,11 @@
-/** The check of function lengths counts as it says. */
+/** The check of function lengths counts lines as documented. */
 import { expect, test } from 'vitest'
 import { functionsOf } from '../../../scripts/check/function-lengths.ts'
 
 const lengthsOf = (...lines: string[]) =>
   functionsOf('some.ts', lines.join('\n')).map(({ name, own, all }) => [name, own, all])
 
-test('lines of a function inside are not its own, but among all', () => {
+test('lines of a nested function count only for that function, but also in the total', () => {
   const lengths = lengthsOf(
     'function outer() {',
     '  const inner = () => {',
@@ -23,7 +23,7 @@ test('lines of a function inside are not its own, but among all', () => {
   ])
 })
 
-test('one that stands within a line takes none away', () => {
+test('a nested function that fits in one line counts for the outer function', () => {
   expect(
     lengthsOf('const f = (list: number[]) => {', '  return list.map((n) => n + 1)', '}'),
   ).toEqual([
@@ -32,7 +32,7 @@ test('one that stands within a line takes none away', () => {
   ])
 })
 
-test('operations are data, whatever they hold', () => {
+test('operation definitions count as data, with all that they contain', () => {
   const lengths = lengthsOf(
     'function table() {',
     '  return [',
@@ -46,7 +46,7 @@ test('operations are data, whatever they hold', () => {
   expect(lengths).toEqual([['table', 4, 4]])
 })
 
-test('methods and getters are functions, declarations without a body are none', () => {
+test('methods and getters count as functions, but declarations without a body do not', () => {
   const lengths = lengthsOf(
     'export interface Service { get(): number }',
     'const service = {',

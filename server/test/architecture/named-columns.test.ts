@@ -1,11 +1,11 @@
-/** Statements name their columns: a node goes on while a newer one adds some (ARCHITECTURE.md). */
+/** Statements name their columns, so a node keeps working after a newer node has added columns (ARCHITECTURE.md). */
 import { glob, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
 const source = path.resolve(import.meta.dirname, '../../src')
 
-/** What is unnested, or comes of a statement within, is named by the statement itself. */
+/** Matches statements that select every column. Allows `*` over unnest or a subquery, which name their own columns. */
 const EVERYTHING =
   /\b(selectAll|returningAll)\s*\(|\breturning\s+(\w+\.)?\*|\bselect\s+(distinct\s+)?(\w+\.)?\*(?!\s*from\s+(unnest)?\()/i
 
@@ -17,7 +17,7 @@ test.each([
   'SELECT DISTINCT u.* from users u',
   'insert into users default values returning *',
   'delete from users u returning u.*',
-])('%s is found', (text) => {
+])('the check refuses %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(true)
 })
 
@@ -26,16 +26,16 @@ test.each([
   'select * from unnest($1::bigint[]) as t(id)',
   'select * from (select id from users) u',
   'x * y',
-])('%s is none', (text) => {
+])('the check allows %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(false)
 })
 
-test('no statement of the service takes all the columns that a table happens to have', async () => {
+test('no SQL statement of the service selects all columns of a table', async () => {
   const files = await Array.fromAsync(glob('**/*.ts', { cwd: source }))
   expect(files.length).toBeGreaterThan(100)
   const found: string[] = []
-  // The dump of the schema reads the catalogue, once, on a connection of its own.
-  const others = /\.test\.ts$|^platform\/db\/schema-queries\.ts$/
+  // The schema dump reads the catalogue once, on its own connection.
+  const others = /\.test\.ts$|^platform\/schema\/schema-queries\.ts$/
   for (const file of files.filter((name) => !others.test(name))) {
     const lines = (await readFile(path.join(source, file), 'utf8')).split('\n')
     lines.forEach((line, at) => void (EVERYTHING.test(line) && found.push(`${file}:${at + 1}`)))

@@ -1,4 +1,4 @@
-/** A feature is its folder, and what CONTRIBUTING.md says that it touches beside. */
+/** A feature consists of its folder and of the other files that CONTRIBUTING.md lists. */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import path from 'node:path'
@@ -7,22 +7,28 @@ import { named, ROOT, tableOf } from '../docs/documents.ts'
 
 const FEATURES = 'server/src/features'
 /**
- * The nouns of who calls and on whose behalf, of the service itself, and of its keys, which are
- * key-encryption keys: platform speaks of them too.
+ * The nouns for callers, tenants, the service and its keys. `encryption` also names key-encryption keys.
+ * The platform code uses them too.
  */
 const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
-const MAX_TOUCHED = 6
-/** Files in which the word of a feature is one of another vocabulary: `webhooks` is a member of OpenAPI documents. */
+const MAX_TOUCHED = 8
+/** Files in which a feature's word has another meaning: `webhooks` is a member of OpenAPI documents. */
 const OWN_WORDS: Readonly<Record<string, string[]>> = {
   webhooks: ['server/src/platform/http/openapi/document.ts'],
 }
-/** The parts of the registry of actions, which the table names as one file. */
+/** The files of the action registry, which the table lists as one file. */
 const PART_OF_REGISTRY = /^server\/src\/platform\/journal\/action-\w+[.]ts$/
-/** Where a feature's variables and commands stand: beside those of the service. */
-const AT_THE_EDGE = /^server\/src\/(?:main[.]ts|commands\/.*|config\/[\w-]+-variables[.]ts)$/
 
 const touched = tableOf('CONTRIBUTING.md', 'File').map(([file]) => named(file))
-/** Those with a door: what has none yet is not part of the service. */
+
+/** Returns whether a row of the table covers the file: by path, by folder, or by `…` for any subject. */
+function covers(row: string, file: string): boolean {
+  const [before = '', after] = row.split('…')
+  if (after === undefined) return row.endsWith('/') ? file.startsWith(row) : file === row
+  const subject = file.slice(before.length, -after.length)
+  return file === before + subject + after && /^[a-z-]+$/.test(subject)
+}
+/** Features with an index.ts. The others are not part of the service yet. */
 const folders = (await Array.fromAsync(glob('*/index.ts', { cwd: path.join(ROOT, FEATURES) })))
   .map((door) => path.dirname(door))
   .sort()
@@ -31,7 +37,7 @@ const outside = new Map<string, string>()
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8')
 
-/** What runs: no comments, no sentences, and no names of variables of the environment. */
+/** Returns the executable code: no comments, no sentences and no names of environment variables. */
 function codeOf(text: string): string {
   return text
     .replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm, '')
@@ -39,65 +45,72 @@ function codeOf(text: string): string {
     .replaceAll(/\bconfig\.[A-Z][A-Z_]*/g, '')
 }
 
-/** Whether the code has the feature's word, in whatever name: `webhookPool` of `webhooks`. */
+/** Returns whether the code contains the feature's word in any name, such as `webhookPool` for `webhooks`. */
 const speaksOf = (code: string, feature: string) =>
   code.toLowerCase().includes(feature.replace(/s$/, '').replace('-', ''))
 
 beforeAll(async () => {
   const files = glob(['server/src/**/*.ts', '.dependency-cruiser.cjs'], { cwd: ROOT })
   for await (const file of files)
-    if (
-      !file.startsWith(FEATURES) &&
-      !file.endsWith('.test.ts') &&
-      ![AT_THE_EDGE, PART_OF_REGISTRY].some((pattern) => pattern.test(file))
-    )
+    if (!file.startsWith(FEATURES) && !file.endsWith('.test.ts') && !PART_OF_REGISTRY.test(file))
       outside.set(file, codeOf(read(file)))
 })
 
 const whoSpeaksOf = (feature: string) =>
   [...outside].filter(([, code]) => speaksOf(code, feature)).map(([file]) => file)
 
-describe('the table of what a new feature touches', () => {
-  test('has few files, and they are there', () => {
+describe('the documented table of files that a new feature touches', () => {
+  test('lists few files, all of which exist', () => {
     expect(touched.length).toBeLessThanOrEqual(MAX_TOUCHED)
-    for (const file of touched) expect([...outside.keys()]).toContain(file)
+    const files = [...outside.keys()]
+    expect(touched.filter((row) => !files.some((file) => covers(row, file)))).toEqual([])
   })
 
-  test('has none that no feature touches', () => {
-    const spoken = new Set(folders.flatMap(whoSpeaksOf))
-    expect(touched.filter((file) => !spoken.has(file))).toEqual([])
+  test('lists no file that no feature touches', () => {
+    const spoken = folders.flatMap(whoSpeaksOf)
+    expect(touched.filter((row) => !spoken.some((file) => covers(row, file)))).toEqual([])
   })
 })
 
 describe.each(folders.filter((name) => !BASE.includes(name)))('%s', (feature) => {
-  test('is spoken of outside its folder by the files of the table alone', () => {
+  test("lists all files outside a feature's folder that name the feature", () => {
     const known = [...touched, ...(OWN_WORDS[feature] ?? [])]
-    expect(whoSpeaksOf(feature).filter((file) => !known.includes(file))).toEqual([])
+    const isKnown = (file: string) => known.some((row) => covers(row, file))
+    expect(whoSpeaksOf(feature).filter((file) => !isKnown(file))).toEqual([])
   })
 })
 
-describe.each(folders)('the door of %s', (feature) => {
+describe.each(folders)('the index.ts of the feature %s', (feature) => {
   const opened = /\bopen[A-Z]\w*/g
 
-  test('is known to app.ts alone, outside the features', () => {
+  test('outside the features, is imported only by open-features.ts', () => {
     const door = `features/${feature}/`
     const knowing = [...outside].filter(([, code]) => code.includes(door)).map(([file]) => file)
-    expect(knowing.filter((file) => file !== 'server/src/app.ts')).toEqual([])
+    expect(knowing.filter((file) => file !== 'server/src/open-features.ts')).toEqual([])
   })
 
-  test('has at most one function that opens it, which app.ts calls once', () => {
+  test('exports one function that opens the feature, which open-features.ts calls once', () => {
     const openers = read(`${FEATURES}/${feature}/index.ts`).match(opened) ?? []
     expect(openers).toHaveLength(1)
-    const calls = outside.get('server/src/app.ts')?.split(`${openers[0]}(`) ?? []
+    const calls = outside.get('server/src/open-features.ts')?.split(`${openers[0]}(`) ?? []
     expect(calls).toHaveLength(2)
   })
 })
 
-test('a word of a feature is found in a name, and not in what is said or configured', () => {
+test('the check finds the word of a feature in a name, but not in a comment, text or variable', () => {
   expect(speaksOf(codeOf('const webhookPool = 4'), 'webhooks')).toBe(true)
   expect(speaksOf(codeOf("'users__patient'"), 'patients')).toBe(true)
-  expect(speaksOf(codeOf('/** Of webhooks. */ x // webhooks'), 'webhooks')).toBe(false)
+  expect(speaksOf(codeOf('/** Sends webhooks. */ x // webhooks'), 'webhooks')).toBe(false)
   expect(
     speaksOf(codeOf("'accounts and webhooks' + config.WEBHOOK_RETENTION_DAYS"), 'webhooks'),
   ).toBe(false)
+})
+
+test('a row of the table covers only the files of its folder and of its subjects', () => {
+  const variables = 'server/src/config/…-variables.ts'
+  expect(covers(variables, 'server/src/config/self-healing-variables.ts')).toBe(true)
+  expect(covers(variables, 'server/src/config/config.ts')).toBe(false)
+  expect(covers(variables, 'server/src/config/parts/mail-variables.ts')).toBe(false)
+  expect(covers('server/src/commands/', 'server/src/commands/backup.ts')).toBe(true)
+  expect(covers('server/src/app.ts', 'server/src/app.ts.ts')).toBe(false)
 })

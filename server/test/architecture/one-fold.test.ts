@@ -1,4 +1,4 @@
-/** An address is folded in `lib/email.ts` and nowhere else: two folds are two counts of one account. */
+/** Only `lib/email.ts` folds an address. Two different folds would create two throttle counters for one account. */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import path from 'node:path'
@@ -7,12 +7,12 @@ import { expect, test } from 'vitest'
 const source = path.resolve(import.meta.dirname, '../../src')
 const FOLDS = /\.(toLowerCase|toUpperCase|toLocaleLowerCase|toLocaleUpperCase|normalize)\(/
 const ADDRESS = /mail|mailbox|address/i
-/** In SQL the database would fold the parameter by rules of its own. */
+/** In SQL, the database would fold the parameter by its own rules. */
 const FOLDS_A_PARAMETER = /\b(lower|upper|normalize)\(\s*\$/i
-/** A part of a name, or of an address, that is looked for: the database folds both sides. */
+/** A search for part of a name or address, where the database folds both sides. */
 const SEARCHES = /\bsearch\b/
 
-/** The lines that fold what is called an address, or what is handed to SQL. */
+/** Returns the lines that fold an address, or that fold a parameter in SQL. */
 function folding(text: string): string[] {
   return text
     .split('\n')
@@ -23,7 +23,7 @@ function folding(text: string): string[] {
     )
 }
 
-test('nobody else folds an address', async () => {
+test('only lib/email.ts folds e-mail addresses', async () => {
   const files = await Array.fromAsync(
     glob('**/*.ts', { cwd: source, exclude: (name) => name.endsWith('.test.ts') }),
   )
@@ -39,6 +39,6 @@ test.each([
   "const local = address.normalize('NFKC')",
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
   "where(sql`lower(users.email)`, '=', sql`lower(${email})`)",
-])('a fold is seen: %s', (line) => {
+])('the check finds the fold: %s', (line) => {
   expect(folding(line)).toEqual([line])
 })

@@ -1,4 +1,4 @@
-/** The lint refuses timers and clocks other than the time that is passed in, except where biome.json names the file. */
+/** The lint refuses timers and clocks other than the injected one, except where biome.json names the file. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 const root = path.resolve(import.meta.dirname, '../../..')
 const RULES = ['lint/style/noRestrictedGlobals', 'lint/style/noRestrictedImports']
 
-/** One use a line: what it is, and whether the rule refuses it. */
+/** One use of time per line, and whether the rule refuses it. */
 const uses: [line: string, isRefused: boolean][] = [
   [`import * as timers from 'node:timers'`, true],
   [`import { setTimeout as wait } from 'node:timers/promises'`, true],
@@ -23,7 +23,7 @@ const uses: [line: string, isRefused: boolean][] = [
   [`fetch('http://localhost/')`, true],
 ]
 
-/** Lints the uses as a file of server/src. Returns the lines that are refused. */
+/** Lints these lines as a file of server/src. Returns the refused lines. */
 async function refusedIn(file: string): Promise<number[]> {
   const copy = await mkdtemp(path.join(tmpdir(), 'wardkeep-lint-'))
   onTestFinished(() => rm(copy, { recursive: true }))
@@ -55,13 +55,13 @@ async function refusedIn(file: string): Promise<number[]> {
 const linesOf = (isIn: (use: (typeof uses)[number]) => boolean) =>
   uses.flatMap((use, index) => (isIn(use) ? [index + 1] : []))
 
-test('refuses bare timers and clocks, and allows turns of the event loop', async () => {
+test('the check refuses direct timers and clocks, but allows setImmediate and similar calls', async () => {
   expect(await refusedIn('features/users/planted.ts')).toEqual(
     linesOf(([, isRefused]) => isRefused),
   )
 })
 
-test('allows them in an excepted file, but not a request past platform/net', async () => {
+test('in an excepted file, the check still refuses requests that bypass platform/net', async () => {
   expect(await refusedIn('platform/observe/lines.ts')).toEqual(
     linesOf(([line]) => line.startsWith('fetch')),
   )

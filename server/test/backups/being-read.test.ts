@@ -1,4 +1,4 @@
-/** A backup that somebody reads is not deleted, whichever node is asked to. */
+/** No node deletes a backup that is being read. */
 import { once } from 'node:events'
 import { truncate } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { backupsService } from '../../src/features/backups/backups.service.ts'
 import { lockForDeletion } from '../../src/features/backups/backups.store.ts'
-import { backupCommands } from '../../src/features/backups/commands/commands.ts'
-import type { NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
-import { checkNext } from '../../src/features/backups/fixes/check.ts'
+import type { NamedDrillDeps } from '../../src/features/backups/drill/scheduled-drill.ts'
+import { backupCommands } from '../../src/features/backups/operator/commands.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { OpenStore } from '../../src/features/backups/stores/store.ts'
+import { checkNext } from '../../src/features/backups/verify/verify-files.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { Admin } from '../../src/platform/access/index.ts'
 import { LOCKS, ownerClient } from '../../src/platform/db/index.ts'
@@ -21,11 +21,11 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { fileOf, keeper, make, readingOf } from './support.ts'
 
-/** More than any socket holds: a reader who stops makes the node stop. */
+/** The backup is larger than all socket buffers, so that a reader who stops also stops the node. */
 const LARGE = 64 * 1024 ** 2
 
 let service: Service
-/** Another node, of the same files. */
+/** Another node with the same backup folder. */
 let other: Service
 let root: Person
 let address: string
@@ -42,14 +42,14 @@ beforeAll(async () => {
 const remove = (id: string, node = other) =>
   node.call('DELETE', `/api/admin/backup/${id}`, { token: root.token })
 
-/** Begins to download it, and reads no further. */
+/** Begins to download the backup, and reads no further. */
 async function beginReading(id: string): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${root.token}` }
   const asked = get(`${address}/api/admin/backup/download/${id}`, { headers })
   onTestFinished(() => void asked.destroy())
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   expect(answer.statusCode).toBe(200)
-  // What is left of it may be lost on the way.
+  // The connection may break before the rest of the response arrives.
   answer.on('error', () => undefined)
   return answer
 }
@@ -57,7 +57,7 @@ async function beginReading(id: string): Promise<IncomingMessage> {
 test.each([
   ['has it all', (answer: IncomingMessage) => void answer.resume()],
   ['has left', (answer: IncomingMessage) => void answer.destroy()],
-])('one that is downloaded stays until whoever reads it %s', async (_, end) => {
+])('a backup cannot be deleted during its download until the reader %s', async (_, end) => {
   const id = await make(service, root)
   await truncate(fileOf(service, id), LARGE)
   const answer = await beginReading(id)
@@ -67,7 +67,7 @@ test.each([
   await until('nobody to read it', async () => (await remove(id)).status === 200 || undefined)
 })
 
-/** The store of both, where whoever reads waits until the other node has tried to delete what is read. */
+/** Returns a store for both nodes, in which each read waits for the other node's attempt to delete the backup. */
 function watched(id: string) {
   const answers: number[] = []
   const files = folderStore(join(service.dataDir, 'backups'))
@@ -97,7 +97,7 @@ test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => 
   ['verified by a command', (deps, id) => commandsOf(deps).verify(id, () => undefined)],
   ['restored in a drill', (deps, id) => commandsOf(deps).drill(id, () => undefined)],
   ['read again by itself', (deps) => checkNext({ ...deps, clock: inTwoDays }, never)],
-])('one that is %s stays until that is over', async (_, read) => {
+])('a backup that is %s cannot be deleted until the read ends', async (_, read) => {
   await service.database.sql('delete from backups')
   const id = await make(service, root)
   const { store, answers } = watched(id)
@@ -118,10 +118,10 @@ test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => 
 })
 
 test.each(['queued', 'running'])(
-  'one whose restore is %s stays until that is over',
+  'a backup whose restore is %s cannot be deleted until the restore ends',
   async (status) => {
     const id = await make(service, root)
-    // Held, so that no process takes the job, and none counts it as abandoned.
+    // Holds the job's lock, so that no process takes the job or counts it as abandoned.
     const holder = ownerClient(service.database.address)
     await holder.connect()
     onTestFinished(() => holder.end())
@@ -140,7 +140,7 @@ test.each(['queued', 'running'])(
   },
 )
 
-test('one that is being deleted is read by nobody, and stays where the deletion fails', async () => {
+test('a backup that is being deleted cannot be read, and stays if the deletion fails', async () => {
   const id = await make(service, root)
   const reading = readingOf(service)
   const path = `/api/admin/backup/download/${id}`
@@ -153,7 +153,7 @@ test('one that is being deleted is read by nobody, and stays where the deletion 
   expect((await download()).status).toBe(200)
 })
 
-test('one that is deleted between the answer and its first byte is not there', async () => {
+test('a download fails if its backup is deleted between the response headers and the first byte', async () => {
   const id = await make(service, root)
   const caller: Admin = { ...root, role: 'superadmin' } as never
   const { app, dataDir } = service
@@ -173,7 +173,7 @@ test('one that is deleted between the answer and its first byte is not there', a
   await expect(open()[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('connections are kept for no longer than something is read, and one that is lost is replaced', async () => {
+test('read-lock connections stay open only while a backup is read, and a lost connection is replaced', async () => {
   const reading = readingOf(service)
   const ids = ['0badcafe-0000-4000-8000-000000000000', 'f00dcafe-0000-4000-8000-000000000000']
   const holders = () =>

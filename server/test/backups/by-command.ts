@@ -1,4 +1,4 @@
-/** `wardkeep backup` in tests: a service with a clinic, and a folder that its backups lie in. */
+/** Helpers to run `wardkeep backup`: a service with a clinic, and a folder for its backups. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -8,7 +8,7 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 
 export type ByCommand = Awaited<ReturnType<typeof openByCommand>>
 
-/** Opens a service that does no background work: what is done is the command's doing. */
+/** Opens a service without background work, so that only the command makes backups. */
 export async function openByCommand() {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'north')
@@ -26,7 +26,7 @@ export async function openByCommand() {
     clinic,
     folder,
     run,
-    /** Makes a backup to its end. */
+    /** Makes a backup and waits for it. */
     async made(...args: string[]) {
       const ended = await run(['create', '--json', ...args])
       expect(ended.code, ended.stderr).toBe(0)

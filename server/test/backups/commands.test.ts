@@ -4,7 +4,7 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { identityToRecipient } from 'age-encryption'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { backupIdentity } from '../../src/app.ts'
+import { backupIdentity } from '../../src/open-features.ts'
 import { runCommand } from '../docs/command.ts'
 import { startService } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
@@ -27,8 +27,8 @@ beforeAll(async () => {
 
 const forget = (id: string) => service.database.sql('delete from backups where id = $1', [id])
 
-describe('create', () => {
-  test('makes one of everything to its end, tells how far it is, and who is nobody', async () => {
+describe('wardkeep backup create', () => {
+  test('makes a full backup without a user, and prints the progress', async () => {
     const { backup, stderr } = await made()
     expect(backup).toMatchObject({
       type: 'full',
@@ -41,28 +41,28 @@ describe('create', () => {
     expect(await readdir(folder)).toContain(`${backup.backup_id}.tar.zst.age`)
   })
 
-  test('makes one of a tenant, and says which it does not know', async () => {
+  test('makes a backup of a tenant, and refuses unknown tenants', async () => {
     const { backup } = await made('--tenant', String(clinic.id))
     expect(backup).toMatchObject({ type: 'tenant', tenant_id: clinic.id })
     expect(await run(['create', '--tenant', '999999'])).toMatchObject({ code: 1, stdout: '' })
     expect(await run(['create', '--tenant', 'north'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'Give the id of the tenant, a number.\n',
+      stderr: 'Invalid tenant id. Pass the id of the tenant as a number.\n',
     })
   })
 
-  test('ends with 1 and the reason when it fails', async () => {
+  test('exits with code 1 and the reason when the backup fails', async () => {
     const file = join(folder, 'file')
     await writeFile(file, '')
     const ended = await run(['create'], { BACKUP_DIR: join(file, 'below') })
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toContain('A fault of the service; its log has the cause.\n')
+    expect(ended.stderr).toContain('Internal error. See the log of the service for the cause.\n')
   })
 })
 
-describe('verify', () => {
-  test('reads one again by its id, and enters that', async () => {
+describe('wardkeep backup verify', () => {
+  test('verifies a backup by its ID, and records the verification', async () => {
     const { backup } = await made()
     const id = backup.backup_id
     await service.database.sql('update backups set verified_at = null where id = $1', [id])
@@ -77,18 +77,18 @@ describe('verify', () => {
     ).toEqual([{ user_id: null }])
   })
 
-  test('of an altered one ends with 1, and nobody relies on it any more', async () => {
+  test('exits with code 1 for an altered backup, which no longer counts as verified', async () => {
     const { backup } = await made()
     const id = backup.backup_id
     await alter(fileOf(id))
     const ended = await run(['verify', id])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toContain('The backup is not whole: ')
+    expect(ended.stderr).toContain('The backup is not usable: ')
     const [row] = await service.database.sql('select verified_at from backups where id = $1', [id])
     expect(row).toEqual({ verified_at: null })
   })
 
-  test('of a file needs the root key, and no database', async () => {
+  test('verifies a file with the root key alone, without a database', async () => {
     const { backup } = await made()
     const elsewhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
     const ended = await run(['verify', fileOf(backup.backup_id), '--json'], elsewhere)
@@ -99,11 +99,11 @@ describe('verify', () => {
     const other = { ...elsewhere, ENCRYPTION_KEY: randomBytes(32).toString('base64') }
     const refused = await run(['verify', fileOf(backup.backup_id)], other)
     expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toContain('The backup is not whole: ')
+    expect(refused.stderr).toContain('The backup is not usable: ')
   })
 
   test.each([[randomUUID()], ['/nowhere/at.all']])(
-    'of %s, which is none, says so',
+    'reports that %s is not a backup',
     async (what) => {
       const ended = await run(['verify', what])
       expect(ended).toMatchObject({ code: 1, stdout: '' })
@@ -112,7 +112,7 @@ describe('verify', () => {
   )
 })
 
-test('identity prints what age takes, without a database', async () => {
+test('wardkeep backup identity prints a valid age identity, without a database', async () => {
   const ended = await run(['identity'], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   expect(ended).toMatchObject({ code: 0, stderr: '' })
   expect(ended.stdout.trim()).toBe(await backupIdentity({ rootKeys: [ROOT_KEY], recipients: [] }))
@@ -121,8 +121,8 @@ test('identity prints what age takes, without a database', async () => {
   for (const line of ended.stdout.trim().split('\n')) expect(line).toMatch(/^(#|AGE-SECRET-KEY-1)/)
 })
 
-describe('adopt', () => {
-  test('enters what the database has lost, as it was', async () => {
+describe('wardkeep backup adopt', () => {
+  test('records backups whose rows the database has lost, with all their fields', async () => {
     const { backup } = await made()
     await forget(backup.backup_id)
     const { adopted } = JSON.parse((await run(['adopt', '--json'])).stdout)
@@ -133,12 +133,12 @@ describe('adopt', () => {
     expect(again).toMatchObject({ ...rest, verified_at: null })
     expect(await run(['adopt'])).toEqual({
       code: 0,
-      stdout: 'The database knows all backups of the store.\n',
+      stdout: 'All backups in the store are already registered.\n',
       stderr: '',
     })
   })
 
-  test('is not asked for where one of the store alone is verified or restored by its id', async () => {
+  test('is not needed to verify or restore a backup by ID when only the store knows the backup', async () => {
     const { backup } = await made()
     const id = backup.backup_id
     await forget(id)
@@ -154,13 +154,15 @@ describe('adopt', () => {
     await writeFile(join(folder, `${id}.json`), entry.replace('"full"', '"tenant"'))
     const refused = await run(['restore', id, '--yes'])
     expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toContain(`${id}: it was not written with this root key.`)
+    expect(refused.stderr).toContain('it was not signed with this root key.')
     await rm(join(folder, `${id}.json`))
     const unknown = await run(['restore', id, '--yes'])
-    expect(unknown.stderr).toBe(`The database does not know backup ${id}: nor does the store.\n`)
+    expect(unknown.stderr).toBe(
+      `Backup ${id} is not registered in the database: it is not in the store either.\n`,
+    )
   })
 
-  test('refuses what another installation with the same root key has made, as does a restore in place', async () => {
+  test('refuses backups of another installation with the same root key, as an in-place restore does', async () => {
     const [own, foreign] = [(await made()).backup, (await made()).backup]
     await forget(foreign.backup_id)
     const { sql } = service.database
@@ -171,18 +173,20 @@ describe('adopt', () => {
     expect(adopted).not.toContain(foreign.backup_id)
     expect(refused).toContainEqual({
       name: `${foreign.backup_id}.json`,
-      reason: 'it is of another installation: restore its file into an empty database',
+      reason: 'the backup belongs to another installation. Restore its file into an empty database',
     })
     const ended = await run(['restore', own.backup_id, '--yes'])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
-    expect(ended.stderr).toMatch(/Refused: the backup is of another installation; .*empty database/)
-    // A file goes into an empty database alone.
+    expect(ended.stderr).toMatch(
+      /Refused: the backup belongs to another installation\. .*empty database/,
+    )
+    // A file can only be restored into an empty database.
     const file = await run(['restore', fileOf(own.backup_id)])
     expect(file).toMatchObject({ code: 1, stdout: '' })
     expect(file.stderr).toMatch(/empty/)
   })
 
-  test('leaves out what is forged, what has no file, and whose tenant is gone', async () => {
+  test('skips forged entries, entries without a file, and backups of deleted tenants', async () => {
     const BACKUP_DIR = await scratch()
     const reasons: Record<string, string> = {}
     const one = async (reason: string, change: (entry: any, id: string) => unknown) => {
@@ -195,10 +199,12 @@ describe('adopt', () => {
       await writeFile(join(BACKUP_DIR, `${id}.json`), JSON.stringify((await text) ?? entry))
       reasons[`${id}.json`] = reason
     }
-    await one('it was not written with this root key', (entry) => ({ ...entry, type: 'full' }))
-    await one('it was not written with this root key', ({ mac: _, ...entry }) => entry)
-    await one('is gone', (_entry, id) => rm(join(BACKUP_DIR, `${id}.tar.zst.age`)))
-    await one('bytes, not', (_entry, id) => writeFile(join(BACKUP_DIR, `${id}.tar.zst.age`), 'x'))
+    await one('it was not signed with this root key', (entry) => ({ ...entry, type: 'full' }))
+    await one('it was not signed with this root key', ({ mac: _, ...entry }) => entry)
+    await one('is missing', (_entry, id) => rm(join(BACKUP_DIR, `${id}.tar.zst.age`)))
+    await one('bytes instead of', (_entry, id) =>
+      writeFile(join(BACKUP_DIR, `${id}.tar.zst.age`), 'x'),
+    )
     const ended = await run(['adopt', '--json'], { BACKUP_DIR })
     expect(ended.code).toBe(1)
     const { adopted, refused } = JSON.parse(ended.stdout)
@@ -210,11 +216,11 @@ describe('adopt', () => {
     }
     const { stdout, ...told } = await run(['adopt'], { BACKUP_DIR })
     expect(told).toEqual({ code: 1, stderr: ended.stderr })
-    expect(stdout).toBe('Nothing was entered.\n')
+    expect(stdout).toBe('No backup was registered.\n')
   })
 })
 
-test('beside an embedded service it goes through its socket, and without one it starts it', async () => {
+test('a backup command connects to the embedded server of a running service, or starts that server', async () => {
   const dataDir = await scratch()
   const key = ROOT_KEY.toString('base64')
   const env = { DATA_DIR: dataDir, ENCRYPTION_KEY: key, PORT: '0' }

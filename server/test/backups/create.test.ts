@@ -1,12 +1,15 @@
-/** Backups: who may have which, what is in them, and what becomes of them. */
+/** Access to backups, their contents, and how they complete or fail. */
 import { createHash, randomUUID } from 'node:crypto'
 import { chmod, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { backupsService } from '../../src/features/backups/backups.service.ts'
+import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { contents, ended, fileOf, make, order } from './support.ts'
+import { contents, ended, fileOf, make, order, readingOf } from './support.ts'
 
 let service: Service
 let root: Person
@@ -31,7 +34,7 @@ describe('a full backup', () => {
     id = await make(service, root)
   })
 
-  test('is listed with what it is, once its whole file was read again', async () => {
+  test('is listed with its details once the whole file was verified', async () => {
     const { items, total } = (await get('list', root)).body
     const backup = items.find(({ backup_id }: any) => backup_id === id)
     const file = await readFile(fileOf(service, id))
@@ -49,13 +52,13 @@ describe('a full backup', () => {
     expect(backup.records).toBeGreaterThan(10)
   })
 
-  test('holds every row of every table that a restore brings back', async () => {
+  test('contains every row of every table that a restore restores', async () => {
     const { header, manifest, rowsOf } = await contents(fileOf(service, id))
     for (const { name } of header.tables) {
       const [row] = await service.database.sql<{ count: number }>(
         `select count(*)::int as count from ${name}`,
       )
-      // What was written behind its snapshot is not in it: the journal goes on.
+      // The journal keeps growing, so rows written after the snapshot are not in the backup.
       expect(manifest.tables[name]?.rows, name).toBeLessThanOrEqual(row?.count ?? 0)
     }
     const emails = rowsOf('users').map(({ email }) => email)
@@ -65,19 +68,19 @@ describe('a full backup', () => {
     expect(header.schema_version).toBe(header.migrations.at(-1)?.version)
   })
 
-  test('holds no session, no token, no job and no signing key', async () => {
+  test('contains no session, token, job or signing key', async () => {
     const { header } = await contents(fileOf(service, id))
     const names = header.tables.map(({ name }) => name)
     for (const name of ['sessions', 'refresh_tokens', 'account_tokens', 'signing_keys', 'backups'])
       expect(names).not.toContain(name)
   })
 
-  test('leaves no generated column in it', async () => {
+  test('contains no generated column', async () => {
     const { header } = await contents(fileOf(service, id))
     expect(header.tables.find(({ name }) => name === 'users')?.columns).not.toContain('search')
   })
 
-  test('lies in a folder of the service alone, beside what the list shows of it', async () => {
+  test('is stored with its list entry in a folder that only the service can read', async () => {
     const folder = join(service.dataDir, 'backups')
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
     expect((await stat(fileOf(service, id))).mode & 0o777).toBe(0o600)
@@ -86,14 +89,14 @@ describe('a full backup', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
   })
 
-  test('is seen by no admin', async () => {
+  test('is not visible to admins', async () => {
     expect(await listed(north.people.admin)).not.toContain(id)
     expect((await get(`download/${id}`, north.people.admin)).status).toBe(404)
     const { token } = north.people.admin
     expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
   })
 
-  test('is in the journal, and a download of it too', async () => {
+  test('is recorded in the journal, and so is each download of the backup', async () => {
     await service.app.server.inject({
       url: `/api/admin/backup/download/${id}`,
       headers: { authorization: `Bearer ${root.token}` },
@@ -105,6 +108,23 @@ describe('a full backup', () => {
     expect(rows.map(({ action }) => action)).toEqual(['backup.created', 'backup.downloaded'])
     expect(new Set(rows.map(({ tenant_id }) => tenant_id))).toEqual(new Set([root.tenant_id]))
   })
+
+  test('is recorded under the platform tenant when a superadmin of a clinic downloads it', async () => {
+    const backups = backupsService({
+      db: service.app.db,
+      store: folderStore(join(service.dataDir, 'backups')),
+      log: silentLog,
+      wake: () => undefined,
+      reading: readingOf(service),
+    })
+    const caller = { ...root, role: 'superadmin', tenant_id: north.id } as never
+    await backups.download(caller, id, undefined)
+    const [last] = await service.database.sql<{ action: string; tenant_id: number }>(
+      'select action, tenant_id from journal where resource_id = $1 order by id desc limit 1',
+      [id],
+    )
+    expect(last).toEqual({ action: 'backup.downloaded', tenant_id: root.tenant_id })
+  })
 })
 
 describe("a tenant's backup", () => {
@@ -113,7 +133,7 @@ describe("a tenant's backup", () => {
     id = await make(service, north.people.admin)
   })
 
-  test('is what an admin gets unless told otherwise, and holds nothing of others', async () => {
+  test('is the default for an admin, and contains no rows of other tenants', async () => {
     const { header, rowsOf } = await contents(fileOf(service, id))
     expect(header).toMatchObject({ type: 'tenant', tenant_id: north.id })
     expect(rowsOf('tenants').map((tenant) => tenant.id)).toEqual([String(north.id)])
@@ -127,14 +147,14 @@ describe("a tenant's backup", () => {
     expect(rowsOf('journal').length).toBeGreaterThan(5)
   })
 
-  test('is seen by its admin and by superadmins, and by no other admin', async () => {
+  test("is visible to that tenant's admin and to superadmins, and to no other admin", async () => {
     expect(await listed(north.people.admin)).toContain(id)
     expect(await listed(root)).toContain(id)
     expect(await listed(south.people.admin)).not.toContain(id)
     expect((await get(`download/${id}`, south.people.admin)).status).toBe(404)
   })
 
-  test('may be of another clinic for a superadmin alone', async () => {
+  test('can be made of another clinic only by a superadmin', async () => {
     const body = { tenant_id: south.id }
     const { token } = north.people.admin
     const refused = await service.call('POST', '/api/admin/backup/create', { token, body })
@@ -144,15 +164,15 @@ describe("a tenant's backup", () => {
   })
 })
 
-describe('orders', () => {
-  test('without a body', async () => {
+describe('a request to create a backup', () => {
+  test('does not need a body', async () => {
     const { token } = north.people.admin
     const answer = await service.call('POST', '/api/admin/backup/create', { token })
     expect(answer.body).toMatchObject({ type: 'tenant', status: 'queued' })
     await ended(service, north.people.admin, answer.body.job_id)
   })
 
-  test('of sixteen at once one is taken; another clinic is not held up', async () => {
+  test('succeeds for only one of sixteen concurrent callers, and does not block another clinic', async () => {
     const orders = await Promise.all(
       Array.from({ length: 16 }, () =>
         service.call('POST', '/api/admin/backup/create', {
@@ -170,9 +190,9 @@ describe('orders', () => {
   })
 })
 
-describe('what is no backup of the caller', () => {
+describe('an unknown or malformed backup ID', () => {
   test.each(['nothing', '..%2f..%2froot.key', '%2e%2e', randomUUID(), 'A'.repeat(150)])(
-    '%s is 404',
+    'responds 404 to %s',
     async (id) => {
       const { token } = root
       expect((await get(`download/${id}`, root)).status).toBe(404)
@@ -182,7 +202,7 @@ describe('what is no backup of the caller', () => {
   )
 })
 
-test.each(['nothing', randomUUID()])('the 404 of %s says of what it is', async (id) => {
+test.each(['nothing', randomUUID()])('the 404 for %s names the missing resource', async (id) => {
   const { token } = root
   const told = [
     await get(`download/${id}`, root),
@@ -193,13 +213,10 @@ test.each(['nothing', randomUUID()])('the 404 of %s says of what it is', async (
     }),
     await get(`status/${id}`, root),
   ].map(({ status, body }) => [status, body.detail])
-  expect(told).toEqual([
-    ...Array(3).fill([404, 'There is no such backup']),
-    [404, 'There is no such job'],
-  ])
+  expect(told).toEqual([...Array(3).fill([404, 'No such backup']), [404, 'No such job']])
 })
 
-describe('a download', () => {
+describe('a backup download', () => {
   let id: string
   let file: Buffer
   beforeAll(async () => {
@@ -213,7 +230,7 @@ describe('a download', () => {
       headers: { authorization: `Bearer ${north.people.admin.token}`, ...headers },
     })
 
-  test('is the file as it lies, with its length, its name and its tag', async () => {
+  test('returns the stored file with its length, name and ETag', async () => {
     const answer = await download()
     expect(answer.statusCode).toBe(200)
     expect(answer.rawPayload.equals(file)).toBe(true)
@@ -224,24 +241,24 @@ describe('a download', () => {
     })
   })
 
-  test('goes on where it broke off', async () => {
+  test('resumes an interrupted download with a range request', async () => {
     const { headers } = await download()
     const rest = await download({ range: 'bytes=100-', 'if-range': String(headers.etag) })
     expect(rest.statusCode).toBe(206)
     expect(rest.rawPayload.equals(file.subarray(100))).toBe(true)
   })
 
-  test('of another type is 404', async () => {
+  test('responds 404 if the ID is of a backup with another type', async () => {
     const other = await download({}, '?type=full')
     expect([other.statusCode, other.json().detail]).toEqual([
       404,
-      'There is no such backup of type full',
+      'No backup of type full has this id',
     ])
     expect((await download({}, '?type=tenant')).statusCode).toBe(200)
     expect((await download({}, '?type=other')).statusCode).toBe(422)
   })
 
-  test('of a file that is gone says so', async () => {
+  test('reports that the file is missing', async () => {
     const lost = await make(service, south.people.admin)
     await rm(fileOf(service, lost))
     const answer = await get(`download/${lost}`, south.people.admin)
@@ -249,14 +266,14 @@ describe('a download', () => {
   })
 })
 
-describe('deleting', () => {
-  test('takes the row and both files', async () => {
+describe('deleting a backup', () => {
+  test('deletes the row, the file and the list entry', async () => {
     const id = await make(service, north.people.admin)
     const { token } = north.people.admin
     const answer = await service.call('DELETE', `/api/admin/backup/${id}`, { token })
     expect(answer).toMatchObject({ status: 200, body: { backup_id: id } })
     expect(await listed(north.people.admin)).not.toContain(id)
-    // The file goes behind the commit.
+    // The files are deleted only after the transaction has committed.
     await until('both files to be gone', async () => {
       const left = await readdir(join(service.dataDir, 'backups'))
       return left.every((name) => !name.startsWith(id)) || undefined
@@ -264,8 +281,8 @@ describe('deleting', () => {
     expect((await service.call('DELETE', `/api/admin/backup/${id}`, { token })).status).toBe(404)
   })
 
-  test('of one that is still to be made is 409, and a download of it says so', async () => {
-    // Nobody works here.
+  test('responds 409 for a pending backup, whose download also reports that it is pending', async () => {
+    // This service runs no background work, so the backup stays pending.
     const idle = await openService()
     const operator = await superadmin(idle)
     const { backup_id } = await order(idle, operator)
@@ -278,13 +295,13 @@ describe('deleting', () => {
     })
     expect(sent).toMatchObject({
       status: 404,
-      body: { detail: expect.stringContaining('not whole') },
+      body: { detail: expect.stringContaining('not completed') },
     })
   })
 })
 
-describe('a backup that can not be made', () => {
-  test.skipIf(process.getuid?.() === 0)('says why, and leaves nothing', async () => {
+describe('a backup that fails', () => {
+  test.skipIf(process.getuid?.() === 0)('records the reason, and leaves no file', async () => {
     const folder = join(service.dataDir, 'backups')
     await chmod(folder, 0o500)
     try {
@@ -296,10 +313,10 @@ describe('a backup that can not be made', () => {
     }
   })
 
-  test('because its process died is failed, by whoever looks next', async () => {
+  test('because its process was killed is marked as failed by the next process', async () => {
     const backup = randomUUID()
     const job = randomUUID()
-    // As a process leaves it that was killed: it runs by its row, and nobody holds its lock.
+    // Simulates a killed process: the row says running, and no connection holds the lock.
     await service.database.sql(
       `with made as (insert into backups (id, type, tenant_id, reason, status)
          values ('${backup}', 'tenant', $1, 'request', 'running'))
@@ -309,39 +326,39 @@ describe('a backup that can not be made', () => {
       [north.id],
     )
     const found = await ended(service, north.people.admin, job)
-    expect(found.error).toMatch(/process that did it ended/)
+    expect(found.error).toMatch(/process ended before/)
     const [entry] = await service.database.sql<{ action: string }>(
       'select action from journal where resource_id = $1',
       [backup],
     )
     expect(entry?.action).toBe('backup.failed')
-    // And another one can be made.
+    // The failed job does not block the next backup.
     await make(service, north.people.admin)
   })
 })
 
-describe('of a tenant that is not there', () => {
+describe('a missing tenant', () => {
   const order = (path: string, body: object) =>
     service.call('POST', `/api/admin/backup/${path}`, { token: root.token, body })
 
-  test('there is none, whether it never was or is deleted', async () => {
+  test('cannot be backed up, whether it never existed or was deleted', async () => {
     const { id } = await makeClinic(service, root, 'closed')
     await service.call('DELETE', `/api/admin/tenants/${id}`, { token: root.token })
     for (const tenant_id of [id, 1_000_000_000])
       expect(await order('create', { type: 'tenant', tenant_id })).toMatchObject({
         status: 404,
-        body: { detail: 'There is no such tenant', code: 'not_found' },
+        body: { detail: 'No such tenant', code: 'not_found' },
       })
   })
 
-  test('nothing is restored: it is put back first', async () => {
+  test('cannot be restored from a backup while the tenant is deleted', async () => {
     const { id } = await makeClinic(service, root, 'shut')
     const backup_id = await make(service, root)
     await service.call('DELETE', `/api/admin/tenants/${id}`, { token: root.token })
     const refused = { type: 'tenant', tenant_id: id, backup_id, confirm: true }
     expect(await order('restore', refused)).toMatchObject({
       status: 409,
-      body: { detail: expect.stringMatching(/deleted.*put it back first/) },
+      body: { detail: expect.stringMatching(/deleted.*restore-tenant/) },
     })
   })
 })

@@ -1,11 +1,14 @@
-/** Drills: restored for real, measured, journaled; and nothing is left of them. */
+/** A drill restores a backup into a temporary server, measures and journals the result, and cleans up. */
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { drillNewest, type NamedDrillDeps } from '../../src/features/backups/drill/planned.ts'
-import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
-import { clearThrownAway } from '../../src/features/backups/drill/throw-away.ts'
+import {
+  drillNewest,
+  type NamedDrillDeps,
+} from '../../src/features/backups/drill/scheduled-drill.ts'
+import { clearThrownAway } from '../../src/features/backups/drill/temporary-server.ts'
+import { proveDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
@@ -23,7 +26,6 @@ const SECRETS = {
   table: 'second_factors',
   id: { column: 'user_id', type: 'bigint' },
   columns: ['sealed_secret'],
-  formerly: { sealed_secret: 'second_factors.secret' },
 } as const
 
 let service: Service
@@ -49,7 +51,7 @@ const drill = async (others: Partial<NamedDrillDeps> = {}) =>
     ...others,
   })
 
-/** Whether the backup is relied on, and whether anybody was told that it is not. */
+/** Returns whether the backup counts as verified, and whether a failure was reported. */
 async function proofOf(id: string) {
   const [row] = await service.database.sql(
     `select verified_at is not null as is_proven, fault is not null as is_faulty,
@@ -65,7 +67,7 @@ const FAILED = { is_proven: false, is_faulty: true, told: 1 }
 
 const left = async () => (await readdir(service.dataDir)).filter((name) => /^drill-/.test(name))
 
-test('restores the newest backup of everything, and says how long that took', async () => {
+test('a drill restores the newest full backup, and records the duration', async () => {
   expect(await drill()).toBeNull()
   const id = await make(service, root)
   await make(service, north.people.admin)
@@ -81,7 +83,7 @@ test('restores the newest backup of everything, and says how long that took', as
   expect(await left()).toEqual([])
 })
 
-test('says nothing of a backup whose store is away', async () => {
+test('a drill does not fault a backup whose store is unavailable', async () => {
   const id = await make(service, root)
   const server = await openS3()
   const store = storeOf(server)
@@ -90,7 +92,7 @@ test('says nothing of a backup whose store is away', async () => {
   await store.write(basename(fileOf(service, id)), createReadStream(fileOf(service, id)), never)
   for (const isAway of [
     () => true,
-    // Before the first byte, with the server there that it was to be restored into.
+    // The read fails before the first byte, when the drill's server is already running.
     ({ method, key }: Asked) => method === 'GET' && key.endsWith('.age'),
   ]) {
     server.breakWith((asked) => (isAway(asked) ? { status: 503, code: 'SlowDown' } : undefined))
@@ -99,7 +101,7 @@ test('says nothing of a backup whose store is away', async () => {
   }
 })
 
-test('says nothing of a backup where the server goes away that it is restored into', async () => {
+test('a drill does not fault a backup when its temporary database server dies', async () => {
   const id = await make(service, root)
   const prove = async (address: DatabaseAddress) => {
     const client = ownerClient(address)
@@ -112,16 +114,20 @@ test('says nothing of a backup where the server goes away that it is restored in
 })
 
 test.each([
-  ['newer', (header: Header): Header => ({ ...header, schema_version: 9_999 }), /schema 9999/],
+  [
+    'newer',
+    (header: Header): Header => ({ ...header, schema_version: 9_999 }),
+    /schema version 9999/,
+  ],
   [
     'another',
     (header: Header): Header => ({
       ...header,
       migrations: header.migrations.map((one) => ({ ...one, checksum: 'other' })),
     }),
-    /other migrations/,
+    /different migrations/,
   ],
-])('says nothing of a backup of %s release', async (_, change, why) => {
+])('a drill does not fault a backup of %s release', async (_, change, why) => {
   const id = await make(service, root)
   const file = rewritten(fileOf(service, id), change)
   await writeFile(fileOf(service, id), Buffer.concat(await Array.fromAsync(file)))
@@ -129,14 +135,14 @@ test.each([
   expect(await proofOf(id)).toEqual(PROVEN)
 })
 
-test('fails for a file that is gone', async () => {
+test('a drill fails for a missing backup file', async () => {
   const id = await make(service, root)
   await rm(fileOf(service, id))
-  await expect(drill()).rejects.toThrow(/gone/)
+  await expect(drill()).rejects.toThrow(/missing/)
   expect(await proofOf(id)).toEqual(FAILED)
 })
 
-test('fails for a file that was altered, and for a field that does not open', async () => {
+test('a drill fails for an altered file, and for a field that cannot be decrypted', async () => {
   const id = await make(service, root)
   expect(await proofOf(id)).toEqual(PROVEN)
   const bytes = await readFile(fileOf(service, id))
@@ -160,7 +166,7 @@ test('fails for a file that was altered, and for a field that does not open', as
   expect(await left()).toEqual([])
 })
 
-test('what a drill has left that died goes with the next start', async () => {
+test('the next service start removes the leftovers of a killed drill', async () => {
   const folder = join(service.dataDir, 'drill-left')
   await mkdir(join(folder, 'postgres'), { recursive: true })
   await clearThrownAway(service.dataDir, silentLog)

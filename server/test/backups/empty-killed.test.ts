@@ -1,9 +1,9 @@
-/** A restore into an empty database that is killed with -9 between its rows and the migrations that came since. */
+/** Kills a restore into an empty database with -9 between its rows and the migrations newer than the backup. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Connection, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
-import { migrate } from '../../src/platform/db/migrate.ts'
+import { LOCKS, ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
+import { migrate } from '../../src/platform/schema/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -12,9 +12,9 @@ import { until } from '../support/until.ts'
 import { laterMigrations } from './later.ts'
 import { fileOf, make } from './support.ts'
 
-/** A connection that holds the lock of migrations once `taken` resolves. */
+/** Opens a connection that holds the migrations lock once `taken` resolves. */
 async function locker({ address }: TestDatabase) {
-  const client: Connection = ownerClient(address)
+  const client: PgConnection = ownerClient(address)
   await client.connect()
   return { client, taken: client.query('select pg_advisory_lock($1)', [LOCKS.migrations]) }
 }
@@ -28,7 +28,7 @@ const waiting = (database: TestDatabase, count: number) =>
     return rows.length === count || undefined
   })
 
-test('the rows are there, and the next start runs these migrations', async () => {
+test('a restore killed before its newer migrations keeps the rows, and the next start runs the migrations', async () => {
   const service = await openService({ background: ['backups', 'jobs'] })
   const root = await superadmin(service)
   await makeClinic(service, root, 'north')
@@ -45,7 +45,7 @@ test('the rows are there, and the next start runs these migrations', async () =>
   const ended = once(restore, 'exit')
   onTestFinished(() => void restore.kill('SIGKILL'))
   await waiting(database, 1)
-  // In line behind the restore, which has it until its rows are committed.
+  // Waits for the migrations lock, which the restore holds until its rows are committed.
   const next = await locker(database)
   await waiting(database, 2)
   await first.client.end()

@@ -1,17 +1,17 @@
-/** A backup restored into an empty database: what comes back, what does not, and what is refused. */
+/** Restores a backup into an empty database: what is restored, what is not, and what is refused. */
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { restoreFile } from '../../src/app.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { migrate } from '../../src/platform/db/migrate.ts'
-import { dumpSchema } from '../../src/platform/db/schema-dump.ts'
+import { migrate } from '../../src/platform/schema/migrate.ts'
+import { dumpSchema } from '../../src/platform/schema/schema-dump.ts'
 import { enrol, login } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
@@ -32,7 +32,7 @@ let root: Person
 let north: Clinic
 let file: string
 let secret: string
-/** The rows of the database, by table, as the backup has to bring them back. */
+/** The rows of the database by table, as the backup has to restore them. */
 let before: Record<string, string[]>
 let tables: Header['tables']
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   }
   await call('/api/patients', { full_name: 'Paula Patient', department_id: north.departmentId })
   await call('/api/webhooks/register', { url: 'http://127.0.0.1:9/hook', events: ['user.*'] })
-  // Heads of departments close the circle of references.
+  // Heads of departments create a cycle of foreign keys.
   await service.call('PUT', `/api/admin/departments/${north.departmentId}`, {
     token,
     body: { head_doctor_id: north.people.doctor.id },
@@ -63,7 +63,7 @@ beforeAll(async () => {
   before = await rowsOf(service.database)
 })
 
-/** An entry and a delivery of a month and a day that a new database does not have. */
+/** Adds a journal entry and a delivery of a past month and day, for which a new database has no partitions. */
 async function longAgo(): Promise<void> {
   await service.database.sql('select ensure_journal_partitions(0, 6)')
   await service.database.sql(
@@ -79,12 +79,12 @@ async function longAgo(): Promise<void> {
   )
 }
 
-/** What the backup was made of, later entries of the journal left out. */
+/** Returns the rows that the backup contains, without journal entries written later. */
 async function rowsOf({ sql }: TestDatabase): Promise<Record<string, string[]>> {
   const all: Record<string, string[]> = {}
   for (const { name } of tables) {
     const newer = name === 'journal' ? `where action not like 'backup.%'` : ''
-    // What engines and readers move on by themselves is no row of a person.
+    // The position of a journal consumer advances without user activity, so the test does not compare it.
     const text = name === 'journal_consumers' ? 'consumer' : `t::text`
     const rows = await sql<{ row: string }>(
       `select ${text} as row from ${name} t ${newer} order by 1`,
@@ -97,9 +97,9 @@ async function rowsOf({ sql }: TestDatabase): Promise<Record<string, string[]>> 
 const restore = (
   { address }: Pick<TestDatabase, 'address'>,
   path = file,
-  options: Partial<Parameters<typeof restoreFile>[1]> = {},
+  options: Partial<Parameters<typeof restoreBackupFile>[1]> = {},
 ) =>
-  restoreFile(path, {
+  restoreBackupFile(path, {
     address,
     rootKeys: [ROOT_KEY],
     log: silentLog,
@@ -107,7 +107,7 @@ const restore = (
     ...options,
   })
 
-/** The same backup in a file of its own, changed on the way. */
+/** Writes the same backup to its own file, with changes. */
 async function rewritten(...change: Change): Promise<string> {
   const path = join(await scratch(), 'rewritten.tar.zst.age')
   await writeFile(path, rewrittenBytes(file, ...change))
@@ -118,7 +118,7 @@ const isEmpty = async ({ sql }: TestDatabase) =>
   (await sql(`select from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`))
     .length === 0
 
-/** The indexes and constraints of all tables, as the schema's text does not have those of partitions. */
+/** Returns the indexes and constraints of all tables. The schema dump omits those of partitions. */
 const keysOf = async ({ sql }: TestDatabase) => {
   const rows = await sql<{ name: string; definition: string }>(
     `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) || case
@@ -137,12 +137,12 @@ async function schemaOf({ address }: TestDatabase): Promise<string> {
   return dumpSchema(client).finally(() => client.end())
 }
 
-/** An empty database in the hands of a role that may no more than the documents ask for. */
+/** Creates an empty database owned by a role with only the documented privileges. */
 async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }> {
   const database = await emptyDatabase()
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login nosuperuser nobypassrls createrole password 'weak'`)
-  // At once: a member that owns no database is a fault of every service on the server.
+  // Runs in one statement, because other services on the server report a role member that owns no database.
   await database.sql(
     `grant wardkeep_app, wardkeep_platform to ${role} with admin option;
      do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,
@@ -158,14 +158,14 @@ async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }>
   return { database, url: url.href }
 }
 
-describe('restored', () => {
+describe('after a restore into an empty database', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await emptyDatabase()
     await restore(database)
   })
 
-  test('every row is as it was, in the schema that the migrations make', async () => {
+  test('every row equals the original row, in the schema that the migrations create', async () => {
     const after = await rowsOf(database)
     for (const { name } of tables) expect(after[name], name).toEqual(before[name])
     expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
@@ -175,7 +175,7 @@ describe('restored', () => {
     expect(off).toEqual([])
   })
 
-  test('every key, index and reference is there, of partitions too, by the names of a new database', async () => {
+  test('every key, index and foreign key has the name of a fresh database, on partitions too', async () => {
     const after = await keysOf(database)
     expect(after).toMatchObject(await keysOf(await migratedDatabase()))
     const month = LONG_AGO.slice(0, 7).replace('-', '_')
@@ -184,14 +184,14 @@ describe('restored', () => {
     expect(invalid).toEqual([])
   })
 
-  test('each action that the journal has is among those that it is searched by', async () => {
+  test('each journal action is in the list of searchable actions', async () => {
     const missing = await database.sql(
       'select action from journal except select action from journal_actions',
     )
     expect(missing).toEqual([])
   })
 
-  test('the journal can still not be changed', async () => {
+  test('the journal is still immutable', async () => {
     for (const change of [
       `update journal set action = 'x'`,
       'delete from journal',
@@ -200,12 +200,12 @@ describe('restored', () => {
       await expect(database.sql(change), change).rejects.toThrow('append-only')
   })
 
-  test('what waits to be delivered is due where it was', async () => {
+  test('pending deliveries are due again', async () => {
     const [queue] = await database.sql('select due_at is not null as due from webhook_queues')
     expect(queue).toEqual({ due: true })
   })
 
-  test('no session comes back, no number is given out again, and it is the same installation', async () => {
+  test('no session is restored, no sequence number is reused, and the installation ID stays the same', async () => {
     expect(await database.sql('select from sessions')).toEqual([])
     expect(await database.sql('select from signing_keys')).toEqual([])
     for (const table of ['users', 'key_encryption_keys']) {
@@ -231,20 +231,20 @@ describe('restored', () => {
   })
 })
 
-test('an owner without any privilege restores it as well', async () => {
+test('a database owner with only the documented privileges can restore', async () => {
   const { database, url } = await ordinaryOwner()
   await restore({ address: { url } })
   const after = await rowsOf(database)
   for (const { name } of tables) expect(after[name], name).toEqual(before[name])
 })
 
-test('a backup of an older schema gets its own, and then the newer migrations', async () => {
+test('restoring a backup of an older schema creates that schema, then runs the newer migrations', async () => {
   const database = await emptyDatabase()
   await restore(database, file, { migrations: await laterMigrations() })
   expect(await database.sql('select from users where later <> role or later is null')).toEqual([])
 })
 
-test('entries of a cluster that counted higher are numbered anew with the rows, and readers go on', async () => {
+test('journal entries with higher transaction IDs are renumbered with their rows, and consumers continue', async () => {
   const database = await emptyDatabase()
   const ahead = (fields: string[], at: number) =>
     fields.with(at, String(Number(fields[at]) + 1_000_000_000)).join('\t')
@@ -274,7 +274,7 @@ test('entries of a cluster that counted higher are numbered anew with the rows, 
   expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
 })
 
-describe('refused, and the database stays empty', () => {
+describe('a restore is refused, and the database stays empty', () => {
   async function refusal(path: string, options?: Parameters<typeof restore>[2]): Promise<string> {
     const database = await emptyDatabase()
     const error = await restore(database, path, options).then(
@@ -294,17 +294,17 @@ describe('refused, and the database stays empty', () => {
 
   test('with another root key', async () => {
     expect(await refusal(file, { rootKeys: [Buffer.alloc(32, 9)] })).toMatch(
-      /the root key given here does not open it/,
+      /the configured root key does not decrypt it/,
     )
   })
 
-  test('cut, also within its last bytes', async () => {
+  test('for a file that is truncated, even within the last bytes', async () => {
     const { length } = await readFile(file)
     for (const end of [100, Math.floor(length / 2), length - 1])
       expect(await refusal(await changed((bytes) => bytes.subarray(0, end)))).toMatch(/./)
   })
 
-  test('altered', async () => {
+  test('for a file that is altered', async () => {
     const flip = (bytes: Buffer) => {
       const at = bytes.length - 50
       bytes[at] = (bytes[at] ?? 0) ^ 1
@@ -313,26 +313,28 @@ describe('refused, and the database stays empty', () => {
     expect(await refusal(await changed(flip))).toMatch(/altered|cut/)
   })
 
-  test('of a newer schema, of other migrations, or of one clinic', async () => {
+  test('for a backup of a newer schema, of different migrations, or of one clinic', async () => {
     const newer = await rewritten((header) => ({ ...header, schema_version: 9_999 }))
-    expect(await refusal(newer)).toMatch(/schema 9999, this release knows \d+/)
+    expect(await refusal(newer)).toMatch(
+      /schema version 9999, but this release only supports up to \d+/,
+    )
     const other = await rewritten((header) => ({
       ...header,
       migrations: header.migrations.map((one) => ({ ...one, checksum: 'other' })),
     }))
-    expect(await refusal(other)).toMatch(/other migrations/)
+    expect(await refusal(other)).toMatch(/different migrations/)
     expect(await refusal(await rewritten((header) => ({ ...header, type: 'tenant' })))).toMatch(
-      /one clinic/,
+      /one tenant/,
     )
   })
 
-  test('with references that lead nowhere, or without anybody who could operate it', async () => {
+  test('for a backup with dangling references, or without an active superadmin', async () => {
     const dangling = await rewritten(
       (header) => header,
       (table, text) =>
         table === 'departments' ? text.replace(/^(\d+)\t\d+/gm, '$1\t987654') : text,
     )
-    expect(await refusal(dangling)).toMatch(/does not fit together/)
+    expect(await refusal(dangling)).toMatch(/is inconsistent/)
     const headless = await rewritten(
       (header) => header,
       (table, text) => (table === 'users' ? text.replaceAll('superadmin', 'admin') : text),
@@ -340,26 +342,26 @@ describe('refused, and the database stays empty', () => {
     expect(await refusal(headless)).toMatch(/no superadmin/)
   })
 
-  test('with two records of one key, or two people of one address', async () => {
+  test('for a backup with duplicate keys or duplicate addresses', async () => {
     const doubled = (table: string, of: (line: string) => string) =>
       rewritten(
         (header) => header,
         (name, text) => (name === table ? `${text}${of(text.split('\n')[0] ?? '')}\n` : text),
       )
     const twin = await doubled('departments', (line) => line)
-    expect(await refusal(twin)).toMatch(/does not fit together: .*"departments_\w+"/)
+    expect(await refusal(twin)).toMatch(/is inconsistent: .*"departments_\w+"/)
     const namesake = await doubled('users', (line) => line.replace(/^\d+/, '987654'))
-    expect(await refusal(namesake)).toMatch(/does not fit together: .*"users__email"/)
+    expect(await refusal(namesake)).toMatch(/is inconsistent: .*"users__email"/)
     const entry = await doubled('journal', (line) => line)
-    expect(await refusal(entry)).toMatch(/does not fit together: .*"journal_\w+_pkey"/)
+    expect(await refusal(entry)).toMatch(/is inconsistent: .*"journal_\w+_pkey"/)
   })
 
-  test('where there is no such file', async () => {
-    expect(await refusal('/nowhere/at/all')).toMatch(/cannot be read/)
+  test('for a missing file', async () => {
+    expect(await refusal('/nowhere/at/all')).toMatch(/could not be read/)
   })
 })
 
-test('a database that is not empty is refused, and stays as it is', async () => {
+test('a restore into a database that is not empty is refused, and changes nothing', async () => {
   const database = await migratedDatabase()
   await expect(restore(database)).rejects.toThrow(/not empty/)
   expect(await database.sql('select from users')).toEqual([])

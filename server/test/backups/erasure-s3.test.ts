@@ -1,10 +1,10 @@
-/** Purges and a bucket: its notes hold for a file that was fetched from it, and its locks outlast a forgetting. */
+/** Purges with an S3 bucket: purge notes also apply to a downloaded file, and object locks delay rewriting. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parseS3Url } from '../../src/config/s3-url.ts'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
 import { DAY } from '../../src/lib/clock.ts'
-import { parseS3Url } from '../../src/lib/s3-url.ts'
 import { runCommand } from '../docs/command.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
@@ -15,7 +15,7 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 import { storeOf } from './stores.ts'
 import { keeper, make, purgeClinic, tablesWith } from './support.ts'
 
-/** A service on a bucket, with a backup of everything from before a clinic was purged. */
+/** Opens a service on a bucket, with a full backup made before a clinic was purged. */
 async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {
   const server = await openS3()
   const { location, credentials } = parseS3Url(server.url)
@@ -32,7 +32,7 @@ async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {
   return { server, service, north, id, store }
 }
 
-test('a file from a bucket is restored without whom the bucket notes, and not while that is away', async () => {
+test('a restore of a downloaded file requires the bucket, and leaves out tenants with a purge note there', async () => {
   const { server, north, id, store } = await purged()
   const file = join(await scratch(), 'fetched.age')
   await writeFile(file, store.read(`${id}.tar.zst.age`))
@@ -47,7 +47,9 @@ test('a file from a bucket is restored without whom the bucket notes, and not wh
   server.breakWith(() => ({ status: 403, code: 'AccessDenied' }))
   const refused = await restore()
   expect(refused).toMatchObject({ code: 1, stdout: '' })
-  expect(refused.stderr).toMatch(/^Nothing was restored: the store .* AccessDenied.* noted there/)
+  expect(refused.stderr).toMatch(
+    /^Nothing was restored: the backup store .* AccessDenied.* lists the purged tenants/,
+  )
   expect(refused.stderr.trim()).not.toContain('\n')
   server.breakWith(() => undefined)
   const ended = await restore()
@@ -56,7 +58,7 @@ test('a file from a bucket is restored without whom the bucket notes, and not wh
   expect(await tablesWith(database, north.id)).toEqual([])
 })
 
-test('a backup that the bucket keeps locked is written anew, and said to be there still until its lock ends', async () => {
+test('a locked backup is rewritten, and the old file is reported as still stored until its lock ends', async () => {
   const { server, service, north, id, store } = await purged({ BACKUP_S3_LOCK_DAYS: 5 })
   const { commands } = service.app.features.backups
   const forget = () => commands.forgetTenant(north.id, () => undefined)
@@ -64,11 +66,11 @@ test('a backup that the bucket keeps locked is written anew, and said to be ther
     (await store.list()).map(({ name }) => name).filter((name) => name.endsWith('.age'))
   const { left } = await forget()
   expect(left).toEqual([
-    { backup_id: id, reason: expect.stringContaining('the store keeps the former file') },
+    { backup_id: id, reason: expect.stringContaining('the store keeps the previous file') },
   ])
   expect(await files()).toHaveLength(2)
   expect(await commands.verify(id, () => undefined)).toMatchObject({ backup_id: id })
-  // Asked once more it says so once more, and writes nothing.
+  // A second run reports the locked file again, and writes nothing.
   expect((await forget()).left).toHaveLength(1)
   expect(await files()).toHaveLength(2)
   service.clock.advance(6 * DAY)

@@ -1,11 +1,11 @@
-/** A purged clinic comes back from no backup: not in place, not after the loss of everything. */
+/** No restore brings a purged clinic back: neither in place nor into an empty database. */
 import { copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { restoreFile } from '../../src/app.ts'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
-import { readNotes } from '../../src/features/backups/erase/notes.ts'
+import { readNotes } from '../../src/features/backups/erase/purge-notes.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -14,19 +14,19 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { ended, fileOf, keeper, make, passClosing, purgeClinic, tablesWith } from './support.ts'
+import { ended, fileOf, keeper, make, passMaintenance, purgeClinic, tablesWith } from './support.ts'
 
 let service: Service
 let root: Person
 let north: Clinic
 let south: Clinic
-/** Backups from before the purge: of everything, and of the clinic that is purged. */
+/** Backups made before the purge: a full backup, and a backup of the purged clinic. */
 let full: string
 let own: string
-/** Another of that clinic, which the database has lost: its files alone are there. */
+/** Another backup of that clinic. The database has lost its row, so only the files exist. */
 let lost: string
 let note: string
-/** A folder with the files of the one that was lost. */
+/** A folder that contains the files of the lost backup. */
 let kept: string
 
 const sql = <T = any>(text: string, values: unknown[] = []) =>
@@ -60,8 +60,8 @@ beforeAll(async () => {
   note = join(service.dataDir, 'backups', `purged-${north.id}.json`)
 })
 
-describe('the store', () => {
-  test('that is away hears of a purge once it is back, and loses the clinic’s own backups', async () => {
+describe('the backup store after the purge of a clinic', () => {
+  test('gets the purge note once the store is available again, and loses the clinic’s own backups', async () => {
     const file = join(await scratch(), 'file')
     await writeFile(file, '')
     await expect(erase(folderStore(join(file, 'below')))).rejects.toThrow()
@@ -81,7 +81,7 @@ describe('the store', () => {
     ])
   })
 
-  test('gets a true note in the place of one that was altered', async () => {
+  test('gets a valid purge note to replace an altered note', async () => {
     const true_ = await readFile(note, 'utf8')
     await writeFile(note, true_.replace('"purged_at":"20', '"purged_at":"19'))
     await sql('update purged_tenants set erased_at = null')
@@ -90,14 +90,14 @@ describe('the store', () => {
   })
 })
 
-describe('in place', () => {
+describe('restoring in place after the purge of a clinic', () => {
   async function restore(body: object): Promise<any> {
     const answer = await call('/api/admin/backup/restore', { backup_id: full, ...body })
     expect(answer.status, JSON.stringify(answer.body)).toBe(200)
     return answer.body.job_id
   }
 
-  test('the clinic is refused by its name', async () => {
+  test('refuses to restore the clinic, and names the clinic in the error', async () => {
     const body = { backup_id: full, tenant_id: north.id, confirm: true }
     const answer = await call('/api/admin/backup/restore', body)
     expect(answer).toMatchObject({
@@ -107,15 +107,15 @@ describe('in place', () => {
   })
 
   test.each([
-    ['by the record of the database', undefined],
-    ['by the note in the store, where the database does not know', 'delete from purged_tenants'],
-  ])('everything else comes back: %s', async (_, forget) => {
+    ['with the record in the database', undefined],
+    ['with the note in the store, if the database has no record', 'delete from purged_tenants'],
+  ])('restores everything else: %s', async (_, forget) => {
     if (forget) await sql(forget)
     const rehearsed = await ended(service, root, await restore({ dry_run: true }))
     expect(rehearsed.result).toMatchObject({ purged: [north.id], tables: { users: { added: 0 } } })
     await sql('update users set full_name = $2 where id = $1', [south.people.nurse.id, 'Since'])
     const job = await restore({ confirm: true })
-    await passClosing(service, job)
+    await passMaintenance(service, job)
     const row = await until('the restore to end', async () => {
       const [found] = await sql('select status, error, result from backup_jobs where id = $1', [
         job,
@@ -133,7 +133,7 @@ describe('in place', () => {
   })
 })
 
-test('adopt enters whom the notes tell of, and no backup of a clinic that is gone', async () => {
+test('adopt records purged tenants from their notes, and adopts none of their backups', async () => {
   await sql('delete from purged_tenants')
   await sql('delete from backups where id = $1', [full])
   const { adopted, refused } = await service.app.features.backups.commands.adopt()
@@ -142,7 +142,7 @@ test('adopt enters whom the notes tell of, and no backup of a clinic that is gon
   expect(await sql('select id::int from purged_tenants')).toEqual([{ id: north.id }])
 })
 
-test('a backup of the clinic that turns up later is not adopted, and goes once adopt has found it', async () => {
+test('a backup of the clinic found later is not adopted, and is deleted once adopt has found it', async () => {
   await cp(kept, join(service.dataDir, 'backups'), { recursive: true })
   const { adopted, refused } = await service.app.features.backups.commands.adopt()
   expect(adopted).toEqual([])
@@ -154,14 +154,14 @@ test('a backup of the clinic that turns up later is not adopted, and goes once a
   expect(names.filter((name) => name.startsWith(lost))).toEqual([])
 })
 
-test('no row of the clinic, and no other of its id, is put in by hand', async () => {
+test('the database refuses hand-written rows of the clinic, and a new clinic with the same ID', async () => {
   await expect(
     sql(`insert into tenants (id, name, subdomain) values ($1, 'North', 'again')`, [north.id]),
   ).rejects.toThrow('comes back from nowhere')
 })
 
-describe('after the loss of everything', () => {
-  /** Restores into an empty database out of a folder with nothing but these files. */
+describe('restoring into an empty database after the purge of a clinic', () => {
+  /** Restores into an empty database from a folder that contains only these files. */
   async function recover(...names: string[]) {
     const folder = await scratch()
     for (const name of names)
@@ -169,7 +169,7 @@ describe('after the loss of everything', () => {
     const database = await emptyDatabase()
     const told: unknown[][] = []
     const log: Logger = { ...silentLog, warn: (...line: unknown[]) => void told.push(line) }
-    const restored = await restoreFile(join(folder, `${full}.tar.zst.age`), {
+    const restored = await restoreBackupFile(join(folder, `${full}.tar.zst.age`), {
       address: database.address,
       rootKeys: [ROOT_KEY],
       log,
@@ -180,7 +180,7 @@ describe('after the loss of everything', () => {
   const file = () => `${full}.tar.zst.age`
   const noteName = () => `purged-${north.id}.json`
 
-  test('it is left out by the note beside the file, and stays on record', async () => {
+  test('skips the clinic because of the note next to the file, and records the purge', async () => {
     const { database, purged } = await recover(file(), noteName())
     expect(purged).toEqual([north.id])
     expect(await tablesWith(database, north.id)).toEqual([])
@@ -190,17 +190,17 @@ describe('after the loss of everything', () => {
     const { body } = await moved.call('GET', '/api/admin/tenants', { token })
     const ids = body.map(({ id }: { id: number }) => id)
     expect(new Set(ids)).toEqual(new Set([root.tenant_id, south.id]))
-    // The store that it has now gets the note anew.
+    // The restored service writes the purge note to its configured store again.
     expect(await database.sql('select id::int, erased_at from purged_tenants')).toEqual([
       { id: north.id, erased_at: null },
     ])
   })
 
-  test('by the note in the store that is configured', async () => {
+  test('skips the clinic because of the note in the configured store', async () => {
     const database = await emptyDatabase()
     const alone = join(await scratch(), file())
     await copyFile(fileOf(service, full), alone)
-    const { purged } = await restoreFile(alone, {
+    const { purged } = await restoreBackupFile(alone, {
       address: database.address,
       rootKeys: [ROOT_KEY],
       log: silentLog,
@@ -209,7 +209,7 @@ describe('after the loss of everything', () => {
     expect(purged).toEqual([north.id])
   })
 
-  test('a forged note is told, and not believed', async () => {
+  test('logs a forged note, and ignores it', async () => {
     const text = await readFile(note, 'utf8')
     try {
       await writeFile(
@@ -218,7 +218,7 @@ describe('after the loss of everything', () => {
       )
       const { database, purged, told } = await recover(file(), noteName())
       expect(purged).toEqual([])
-      expect(JSON.stringify(told)).toContain('is not believed')
+      expect(JSON.stringify(told)).toContain('invalid record of a purged tenant')
       expect(await tablesWith(database, north.id)).toContain('users')
       expect(await tablesWith(database, south.id)).toContain('users')
     } finally {
@@ -226,18 +226,18 @@ describe('after the loss of everything', () => {
     }
   })
 
-  test('a true note under the name of another clinic says nothing of that one', async () => {
+  test("ignores a valid note stored under another clinic's name", async () => {
     const store = folderStore(await scratch())
     const other = `purged-${south.id}.json`
     await copyFile(note, join(store.place, other))
     expect(await readNotes(store, await keeper())).toEqual({
       notes: [],
-      disbelieved: [{ name: other, reason: 'it is of another tenant' }],
+      disbelieved: [{ name: other, reason: 'it belongs to another tenant' }],
     })
     await rm(join(store.place, other))
   })
 
-  test('a drill leaves it out as well, and what is left fits together and opens', async () => {
+  test('a drill also skips the clinic; the remaining rows are consistent and can be decrypted', async () => {
     const drilled = await service.app.features.backups.commands.drill(full, () => undefined)
     expect(drilled.drill_seconds).toBeGreaterThan(0)
   })

@@ -1,4 +1,4 @@
-/** A backup from before the root key was replaced, written anew behind that: one root key is enough for it. */
+/** After a root key rotation, rewrites an earlier backup. One root key is then enough to restore the backup. */
 
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { erasePurged } from '../../src/features/backups/erase/erase.ts'
-import { readNotes } from '../../src/features/backups/erase/notes.ts'
+import { readNotes } from '../../src/features/backups/erase/purge-notes.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
 import { decrypt } from '../../src/features/backups/file/age.ts'
 import { FORMAT, type Header } from '../../src/features/backups/file/format.ts'
 import { keeperBy } from '../../src/features/backups/file/identity.ts'
 import { fileName, sidecarName } from '../../src/features/backups/file/names.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
-import { findSigned } from '../../src/features/backups/file/signed.ts'
+import { findSigned } from '../../src/features/backups/file/signed-text.ts'
 import { writeBackup } from '../../src/features/backups/file/write.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { fingerprintOf } from '../../src/platform/crypto/index.ts'
@@ -37,7 +37,7 @@ let north: Clinic
 let south: Clinic
 let patientId: number
 let folder: string
-/** The backup from before, and its file now. */
+/** The backup made before the rotation, and its current file. */
 let id: string
 let file: string
 
@@ -80,18 +80,18 @@ beforeAll(async () => {
   file = join(folder, name)
 })
 
-test('its file and its list entry are of the root key that they name', async () => {
+test('the rewritten file and its list entry are encrypted with the root key that they name', async () => {
   const { header } = await readBackup(createReadStream(file), await alone(OLD), {})
   expect(header.keys.root_key).toBe(fingerprintOf(OLD))
   expect(header.forgotten).toEqual([north.id])
   await expect(readBackup(createReadStream(file), await alone(NEW), {})).rejects.toThrow(
-    'the root key given here does not open it',
+    'the configured root key does not decrypt it',
   )
   const entry = await findSigned(folderStore(folder), await alone(OLD), sidecarName(id))
   expect(entry).toMatchObject({ forgotten: [north.id], keys: { root_key: fingerprintOf(OLD) } })
 })
 
-test('the service, which knows both, reads, drills and adopts it', async () => {
+test('a service with both root keys verifies, drills and adopts the rewritten backup', async () => {
   expect(await commands().verify(id, ignored)).toMatchObject({ backup_id: id })
   expect((await commands().drill(id, ignored)).drill_seconds).toBeGreaterThan(0)
   await database.sql('delete from backups')
@@ -103,7 +103,7 @@ test('the service, which knows both, reads, drills and adopts it', async () => {
   })
 })
 
-test('the note of the purge is believed with either root key, and with no other', async () => {
+test('the purge note can be verified with either root key, and with no other key', async () => {
   const keeper = await keeperBy([NEW, OLD], [])
   const deps = { db: service.app.db, store: folderStore(folder), keeper, log: silentLog }
   await erasePurged(deps, new AbortController().signal)
@@ -115,10 +115,10 @@ test('the note of the purge is believed with either root key, and with no other'
   }
   const { notes, disbelieved } = await read(Buffer.alloc(32, 9))
   expect(notes).toEqual([])
-  expect(disbelieved).toMatchObject([{ reason: 'it was not written with this root key' }])
+  expect(disbelieved).toMatchObject([{ reason: 'it was not signed with this root key' }])
 })
 
-describe('when everything else is lost', () => {
+describe('the rewritten backup restored into another database', () => {
   let restored: TestDatabase
   let env: Record<string, string>
   beforeAll(async () => {
@@ -131,13 +131,13 @@ describe('when everything else is lost', () => {
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
   })
 
-  test('what is sealed in it opens by the same root key', async () => {
+  test('has contents that the same root key decrypts', async () => {
     const ended = await runCommand(['keys', 'verify'], env)
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
-    expect(ended.stdout).toMatch(/^patients: [1-9]\d* values in \d+ rows, 0 do not open$/m)
+    expect(ended.stdout).toMatch(/^patients: [1-9]\d* values in \d+ rows, 0 cannot be decrypted$/m)
   })
 
-  test('the service starts with it, and a doctor reads a record; the purged clinic is not there', async () => {
+  test('lets the service start, and a doctor read a record; the purged clinic is missing', async () => {
     const copy = await open(OLD, restored)
     const { email, password } = south.people.doctor
     const { access_token: token } = await signIn(copy, { email, password, subdomain: 'south' })
@@ -147,10 +147,10 @@ describe('when everything else is lost', () => {
   })
 })
 
-describe('a file is written anew by', () => {
+describe('a rewritten backup file', () => {
   const OPERATOR = Buffer.alloc(32, 9)
 
-  /** One of the former root key, as the current service leaves it. */
+  /** Rewrites a backup that was made with the former root key. Returns the path of the new file. */
   async function leftOf(root_key: string | undefined): Promise<string> {
     const place = await scratch()
     const backup_id = randomUUID()
@@ -190,15 +190,15 @@ describe('a file is written anew by', () => {
 
   test.each([
     ['the root key that it names', fingerprintOf(OLD), OLD, NEW],
-    ['the current one where it names none', undefined, NEW, OLD],
-    ['the current one where nobody knows which it names', '0123456789abcdef', NEW, OLD],
-  ])('%s, for that and for the operator', async (_, named, by, other) => {
+    ['the current one if it names none', undefined, NEW, OLD],
+    ['the current one if it names an unknown one', '0123456789abcdef', NEW, OLD],
+  ])('is encrypted for the operator and with %s', async (_, named, by, other) => {
     const left = await leftOf(named)
     const { header } = await readBackup(createReadStream(left), await alone(by), {})
     expect(header).toMatchObject({ forgotten: [2] })
     expect(header.keys.root_key).toBe(named)
     await expect(readBackup(createReadStream(left), await alone(other), {})).rejects.toThrow(
-      'the root key given here does not open it',
+      'the configured root key does not decrypt it',
     )
     const { opener } = await alone(OPERATOR)
     expect(await Array.fromAsync(decrypt(createReadStream(left), opener))).not.toEqual([])

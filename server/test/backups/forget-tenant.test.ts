@@ -1,14 +1,14 @@
-/** `wardkeep backup forget-tenant`: older backups without a clinic that was purged, whatever dies when. */
+/** `wardkeep backup forget-tenant`: removes a purged clinic from older backups, even if a process is killed. */
 import { createHash } from 'node:crypto'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { restoreFile } from '../../src/app.ts'
 import { saveDrill, saveVerified } from '../../src/features/backups/drill/drill.store.ts'
 import { findFiled, saveRewritten } from '../../src/features/backups/erase/erase.store.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
-import { writeSigned } from '../../src/features/backups/file/signed.ts'
+import { writeSigned } from '../../src/features/backups/file/signed-text.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
 import { runCommand } from '../docs/command.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
@@ -22,7 +22,7 @@ import { alter, contents, keeper, purgeClinic, readingOf, tablesWith } from './s
 let service: Service
 let north: Clinic
 let folder: string
-/** A backup from before the purge, and its files, for each test anew. */
+/** A backup made before the purge, and its files. Each test gets a new one. */
 let id: string
 let kept: string
 
@@ -59,7 +59,7 @@ beforeEach(async () => {
   expect((await commands().adopt()).adopted).toEqual([id])
 })
 
-/** That what the list and the database name is there, whole, and as they say. */
+/** Expects that the list entry and the database name the same file, which exists and is intact. */
 async function expectWhole(): Promise<void> {
   const fileOf = (rewritten: string | null | undefined) =>
     join(
@@ -74,7 +74,7 @@ async function expectWhole(): Promise<void> {
   }
 }
 
-test('a backup is the same one in another file, with nothing of the clinic', async () => {
+test('rewriting a backup keeps its ID, and leaves out the rows of the clinic', async () => {
   const before = await rowOf()
   expect(await forget()).toEqual({ tenant_id: north.id, rewritten: [id], earlier: [], left: [] })
   const after = await rowOf()
@@ -101,14 +101,14 @@ test('a backup is the same one in another file, with nothing of the clinic', asy
   expect(await entryOf()).toMatchObject({ sha256: after.sha256, rewritten_at: after.rewritten_at })
 })
 
-test('it is listed, read again, adopted, restored and deleted as any other', async () => {
+test('a rewritten backup is listed, verified, adopted, restored and deleted like any other', async () => {
   await forget()
   const [name = ''] = await files()
   expect(await commands().verify(id, () => undefined)).toMatchObject({ backup_id: id })
   const database = await emptyDatabase()
   const file = join(folder, name)
-  // Without any note: there is nothing in it.
-  const { purged } = await restoreFile(file, {
+  // The restore needs no purge note, because the file contains no row of the clinic.
+  const { purged } = await restoreBackupFile(file, {
     address: database.address,
     rootKeys: [ROOT_KEY],
     log: silentLog,
@@ -132,26 +132,28 @@ test('it is listed, read again, adopted, restored and deleted as any other', asy
   await until('the file to be gone', async () => (await files()).length === 0 || undefined)
 })
 
-test('the command tells of each, goes on where it ended, and refuses a clinic that is there', async () => {
+test('backup forget-tenant lists each backup, can be repeated, and refuses a tenant that is not purged', async () => {
   const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
-  expect(ended).toMatchObject({ code: 0, stdout: `${id} is written anew without it.\n` })
+  expect(ended).toMatchObject({ code: 0, stdout: `${id} was rewritten without the tenant.\n` })
   expect(ended.stderr).toMatch(/^(rewritten: \d+ %\n)+$/)
   expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })
-  await expect(commands().forgetTenant(1, () => undefined)).rejects.toThrow('was not purged')
+  await expect(commands().forgetTenant(1, () => undefined)).rejects.toThrow('is not purged')
 })
 
-describe('which it could not, it says', () => {
-  test('of a damaged one, which stays as it is; and ends with 1', async () => {
+describe('backups that cannot be rewritten', () => {
+  test('stay unchanged and are reported if they are damaged, with exit code 1', async () => {
     await alter(join(folder, `${id}.tar.zst.age`))
     const before = await rowOf()
     const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
-    expect(ended).toMatchObject({ code: 1, stdout: 'No backup was written anew.\n' })
-    expect(ended.stderr).toContain(`${id} may still hold it: The file cannot be used: `)
+    expect(ended).toMatchObject({ code: 1, stdout: 'No backup was rewritten.\n' })
+    expect(ended.stderr).toContain(
+      `${id} may still contain the tenant: The backup file is not usable: `,
+    )
     expect(await rowOf()).toEqual(before)
     expect(await files()).toEqual([`${id}.tar.zst.age`])
   })
 
-  test('of one of another root key, one that the database does not know, and one that is gone', async () => {
+  test('are reported if they are missing, unknown to the database or use another root key', async () => {
     const [other, unknown] = [crypto.randomUUID(), crypto.randomUUID()]
     await writeFile(join(folder, `${other}.json`), JSON.stringify({ backup_id: other, mac: 'ab' }))
     const entry = await readFile(join(folder, `${id}.json`))
@@ -162,26 +164,26 @@ describe('which it could not, it says', () => {
     const why = new Map(left.map(({ backup_id, reason }) => [backup_id, reason]))
     expect(why.get(other)).toMatch(/root key/)
     expect(why.get(unknown)).toMatch(/adopt/)
-    expect(why.get(id)).toMatch(/gone/)
+    expect(why.get(id)).toMatch(/missing/)
   })
 })
 
-test('of a file that neither the database nor a list entry tells of it says so, and ends with 1', async () => {
+test('are reported if the file lacks a row or a list entry, with exit code 1', async () => {
   const lost = crypto.randomUUID()
   await cp(join(kept, `${id}.tar.zst.age`), join(folder, `${lost}.tar.zst.age`))
   const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
-  expect(ended).toMatchObject({ code: 1, stdout: `${id} is written anew without it.\n` })
-  expect(ended.stderr).toContain(`${lost} may still hold it: neither the database nor`)
+  expect(ended).toMatchObject({ code: 1, stdout: `${id} was rewritten without the tenant.\n` })
+  expect(ended.stderr).toContain(`${lost} may still contain the tenant: its contents are unknown`)
 })
 
-/** When a job was begun that has died. */
+/** The time at which a job started whose process was killed. */
 const BEGUN = '2026-11-23T01:02:03.004Z'
 
-describe('whatever dies when, the old one or the new one is whole', () => {
+describe('a crash during a rewrite leaves the old or the new file intact', () => {
   const store = () => folderStore(folder)
   const { signal } = new AbortController()
 
-  /** As far as the job has come: a new file, and perhaps a row that names it. */
+  /** Leaves the state of an interrupted job: a new file, and perhaps a row that names it. */
   async function halfway(isNamed: boolean): Promise<void> {
     const deps = { store: store(), keeper: await keeper() }
     const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')
@@ -193,7 +195,7 @@ describe('whatever dies when, the old one or the new one is whole', () => {
     await expectWhole()
   }
 
-  test('before the database names the new file: the next one clears it away, and does it again', async () => {
+  test('before the database names the new file: the next run deletes it, and repeats the job', async () => {
     await halfway(false)
     await sql(
       `insert into backup_jobs (id, backup_id, kind, status, started_at, actor)
@@ -205,7 +207,7 @@ describe('whatever dies when, the old one or the new one is whole', () => {
     await expectWhole()
   })
 
-  test('behind it: the next one brings the store up to it', async () => {
+  test('after the database names the new file: the next run updates the store', async () => {
     await halfway(true)
     expect(await entryOf()).not.toHaveProperty('rewritten_at')
     expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })
@@ -214,7 +216,7 @@ describe('whatever dies when, the old one or the new one is whole', () => {
     await expectWhole()
   })
 
-  test('killed at work', async () => {
+  test('while the new file is being written', async () => {
     const run = command(['backup', 'forget-tenant', String(north.id)], ENV())
     await until('the new file to be begun', async () => {
       const names = await readdir(folder)
@@ -233,9 +235,9 @@ describe('whatever dies when, the old one or the new one is whole', () => {
   })
 })
 
-test('a file that somebody reads stays until they have it, and what they find is not of the new one', async () => {
+test("a rewrite keeps the old file while it is being read, and does not apply that read's result to the new file", async () => {
   const held = await readingOf(service).hold(id)
-  const reason = expect.stringContaining('somebody reads')
+  const reason = expect.stringContaining('still being read')
   expect(await forget()).toMatchObject({ rewritten: [], left: [{ backup_id: id, reason }] })
   expect(await files()).toHaveLength(2)
   await expectWhole()
@@ -252,7 +254,7 @@ test('a file that somebody reads stays until they have it, and what they find is
   await expectWhole()
 })
 
-test('a file that waits for its restore stays as well', async () => {
+test('a rewrite keeps the old file while a restore of it is queued', async () => {
   await sql(
     `insert into backup_jobs (id, backup_id, kind, status, actor)
      values (gen_random_uuid(), $1, 'restore', 'queued', '{"user_id":null,"user_email":null,"origin":null}')`,
@@ -264,7 +266,7 @@ test('a file that waits for its restore stays as well', async () => {
   expect(await forget()).toMatchObject({ earlier: [id], left: [] })
 })
 
-test('its own backups go too, and one that counts as failed is told of', async () => {
+test("backup forget-tenant deletes the tenant's own backups, and reports a backup that counts as failed", async () => {
   const failed = crypto.randomUUID()
   const { mac: _, ...entry } = JSON.parse(await readFile(join(kept, `${id}.json`), 'utf8'))
   await sql(

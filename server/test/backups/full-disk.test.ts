@@ -1,6 +1,6 @@
 /**
- * The kernel takes no more bytes while a backup is written, on a file system that is full and from a process that
- * may write no longer file: it ends with a sentence, leaves nothing, and the service goes on.
+ * The kernel stops accepting bytes while a backup is written: the file system is full, or the process has reached its
+ * file size limit. The job fails with a clear error, leaves nothing, and the service continues.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
@@ -15,20 +15,20 @@ import { until } from '../support/until.ts'
 import { contents, fatten } from './support.ts'
 
 const KIB = 1024
-/** What is left of the room: a backup begins to be written, and does not fit. */
+/** The free space: enough to begin writing a backup, but not enough to complete it. */
 const LEFT = 256 * KIB
 const MOUNTED = 24 * KIB * KIB
 
-/** A way to be full. */
+/** A way in which the backup runs out of space. */
 interface Full {
   by: (folder: string) => string[]
-  /** Where the test sees the folder of the service. */
+  /** Returns the path at which the test sees the service's folder. */
   seen: (folder: string, pid: number) => string
   fill(folder: string, pid: number): Promise<void>
   empty(folder: string, pid: number): Promise<void>
 }
 
-/** Not everywhere: whoever may make namespaces may mount a small file system of their own. */
+/** Available only where namespaces are allowed, so that the test can mount its own small file system. */
 const IN_NAMESPACE = ['unshare', '--user', '--map-root-user', '--mount', '--', 'sh', '-c']
 const canMount =
   spawnSync('unshare', [...IN_NAMESPACE.slice(1), 'mount -t tmpfs none /mnt']).status === 0
@@ -60,13 +60,13 @@ const shortFiles: Full = {
   empty: async (_, pid) => limit(pid, 'unlimited'),
 }
 
-/** Orders, as the superadmin. */
+/** Returns a function that sends requests as the superadmin. */
 function ordersOn(service: RunningService, database: TestDatabase) {
   const call = async (method: string, path: string, body?: object) =>
     service.call(method, path, { token: await tokenOf(service), ...(body ? { body } : {}) })
   return {
     call,
-    /** Asks for it, and waits for its end. Answers the job. */
+    /** Requests a job and waits until it has ended. Returns the job. */
     async order(kind: 'create' | 'restore', body: object): Promise<any> {
       const answer = await call('POST', `/api/admin/backup/${kind}`, body)
       expect(answer.status, JSON.stringify(answer.body)).toBe(200)
@@ -80,8 +80,12 @@ function ordersOn(service: RunningService, database: TestDatabase) {
   }
 }
 
-test.skipIf(!canMount)('a file system that is full', () => fails(smallFileSystem, 'ENOSPC'))
-test.skipIf(!canLimit)('a process that may write no longer file', () => fails(shortFiles, 'EFBIG'))
+test.skipIf(!canMount)('a backup fails cleanly on a full file system', () =>
+  fails(smallFileSystem, 'ENOSPC'),
+)
+test.skipIf(!canLimit)('a backup fails cleanly when its process reaches the file size limit', () =>
+  fails(shortFiles, 'EFBIG'),
+)
 
 async function fails(full: Full, code: string): Promise<void> {
   const database = await migratedDatabase()
@@ -89,7 +93,7 @@ async function fails(full: Full, code: string): Promise<void> {
   const service = await startService(
     {
       ...PLAIN,
-      // By TCP: in a namespace of its own it is not let into the folder of the server's socket.
+      // Connects by TCP, because the namespace cannot reach the folder of the server's socket.
       DATABASE_URL: (await proxyTo(database)).url,
       ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
       DATA_DIR: await scratch(),
@@ -118,8 +122,8 @@ async function fails(full: Full, code: string): Promise<void> {
   ] as const) {
     const job = await order(kind, body)
     expect(job).toMatchObject({ status: 'failed' })
-    // What everything comes to is looked at before; of a clinic it is known once the kernel says so.
-    const why = 'tenant_id' in body ? `takes no more (${code})` : /takes no more|has room for/
+    // The service checks free space before a full backup. For a backup of one clinic, the kernel reports the error.
+    const why = 'tenant_id' in body ? `is full (${code})` : /is full|of free space/
     expect(job.error).toMatch(why)
     expect((await readdir(seen)).sort()).toEqual(there)
     if (kind === 'create') continue
@@ -129,7 +133,7 @@ async function fails(full: Full, code: string): Promise<void> {
     })
     expect(opened.body.name).toBe('Since')
   }
-  // Where the disk says before that it is full, the service is not even closed for it.
+  // The restore detects a disk that is already full before it enters maintenance mode.
   const begun = await database.sql(
     `select from backups where reason = 'safety' and tenant_id is null`,
   )

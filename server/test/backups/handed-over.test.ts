@@ -1,4 +1,4 @@
-/** `wardkeep backup` beside a service that works: the job is the service's, with its store. */
+/** `wardkeep backup` while a worker runs: the service does the job, with the service's own store. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await present()
 })
 
-/** Waits until it is known that the service takes jobs. Answers by which connection. */
+/** Waits until a service has announced that it accepts jobs. Returns the database connection that announces it. */
 const present = (before?: number): Promise<number> =>
   until('the service to say that it takes jobs', async () => {
     const [row] = await service.database.sql<{ pid: number }>(
@@ -29,7 +29,7 @@ const present = (before?: number): Promise<number> =>
     return row?.pid === before ? undefined : row?.pid
   })
 
-/** Runs it with another folder for backups than the service's. */
+/** Runs the command with another backup folder than the service's. */
 async function run(...args: string[]): Promise<any> {
   const ended = await runCommand(['backup', ...args, '--json'], {
     DATABASE_URL: service.database.url,
@@ -41,9 +41,9 @@ async function run(...args: string[]): Promise<any> {
   return JSON.parse(ended.stdout)
 }
 
-const begun = () => service.logged.filter(([, , told]) => told === 'backup job begun').length
+const begun = () => service.logged.filter(([, , told]) => told === 'backup job started').length
 
-test('a backup and its restore are made by the service, where its files lie', async () => {
+test("a running service does the command's backup and restore in the service's own folder", async () => {
   const { backup_id, status } = await run('create')
   expect(status).toBe('completed')
   const own = join(service.dataDir, 'backups')
@@ -55,14 +55,14 @@ test('a backup and its restore are made by the service, where its files lie', as
   expect(begun()).toBe(2)
 })
 
-test('once no service takes jobs any more the command does it', async () => {
+test('the command makes the backup itself if no running service accepts jobs', async () => {
   await service.close()
   const { backup_id } = await run('create')
   expect(await readdir(elsewhere)).toContain(`${backup_id}.tar.zst.age`)
   expect(begun()).toBe(0)
 })
 
-test('a service that was cut off from the database is known again', async () => {
+test('the command finds a service again after the service has lost its database connection', async () => {
   const before = await present()
   await service.database.sql('select pg_terminate_backend($1)', [before])
   await present(before)

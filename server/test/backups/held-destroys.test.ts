@@ -1,6 +1,6 @@
 /**
- * A restored copy destroys nothing of what was deleted, and deletes nothing in a store that may be another's, until it is
- * told that it is the one that lives; the days in which a deletion can be taken back count from then.
+ * A restored copy purges nothing and deletes nothing from a store that may belong to the original, until an operator
+ * releases it. The days in which a deletion can be undone count from the release.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ let service: Service
 
 const sql = (text: string, ...values: unknown[]) => service.database.sql<any>(text, values)
 
-/** As the schedule does, or a backup that is completed. */
+/** Adds a job to the queue, as the schedule or a completed backup does. */
 const enqueue = (kind: string) =>
   sql(`insert into pgboss.job (name, policy) values ($1, 'short') on conflict do nothing`, kind)
 const waiting = async (kinds = DESTROYING) =>
@@ -58,9 +58,9 @@ beforeAll(async () => {
   )
 })
 
-test('held it destroys nobody, deletes no backup, and notes nothing', async () => {
+test('a paused copy purges nothing, deletes no backup and writes no purge note before its release', async () => {
   for (const kind of DESTROYING) await enqueue(kind)
-  // Between two looks for these each of those would have been looked for.
+  // Two runs of this job show that the poller has passed the others.
   await run('auth.purge')
   await run('auth.purge')
   expect(await waiting()).toEqual(DESTROYING)
@@ -68,14 +68,14 @@ test('held it destroys nobody, deletes no backup, and notes nothing', async () =
   expect(await notes()).toEqual([])
 })
 
-test('released it does, but whoever could be put back has all days for it', async () => {
+test('a released copy purges, but every deletion can be undone for the full number of days', async () => {
   expect(await service.app.hold.release()).toBe(true)
   await done(...DESTROYING)
   expect(await deleted()).toEqual(['a patient', 'west'])
   await until('the store to have the note', async () =>
     (await notes()).includes('purged-4711.json') ? true : undefined,
   )
-  // Whoever left long ago hears of nothing: a clinic's webhooks are served for an hour behind its deletion.
+  // The clinic deleted long ago gets no event, because its webhooks are served only for an hour after deletion.
   expect(
     await service.database.sql("select from tenants where deleted_at > now() - interval '1 hour'"),
   ).toEqual([])

@@ -1,4 +1,4 @@
-/** A restored copy speaks to nobody until it is told to, on every node, and loses nothing by that. */
+/** A restored copy sends nothing until an operator releases it, on every node, and loses nothing while it waits. */
 import { beforeAll, expect, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -12,7 +12,7 @@ let database: TestDatabase
 let receiver: Receiver
 let one: Service
 let clinic: Clinic
-/** The event of a delivery that waited when the backup was taken. */
+/** The event of a delivery that was pending at backup time. */
 let entry: number
 
 beforeAll(async () => {
@@ -41,12 +41,12 @@ const health = async ({ call }: Service) =>
   (await call('GET', '/api/admin/health', { token: clinic.people.admin.token })).body.checks
     .outbound
 
-test('what waits goes out with the release, under its id, from a node that only heard of it', async () => {
+test('releasing a restored copy sends pending messages with their IDs, from a node that was only notified', async () => {
   const other = await openService({ database })
   expect(await health(one)).toBe('degraded')
   expect(await health(other)).toBe('degraded')
   expect(await one.app.metrics.registry.metrics()).toMatch(/^wardkeep_outbound_held 1$/m)
-  // Nobody has so much as claimed it.
+  // No worker has claimed the webhook queue.
   expect(await database.sql('select from webhook_queues where leased_by is not null')).toEqual([])
   expect(receiver.received).toEqual([])
   expect(await other.app.hold.release()).toBe(true)
@@ -74,7 +74,7 @@ test('what waits goes out with the release, under its id, from a node that only 
   })
 })
 
-test('a node that has not heard of the release finds it within a minute', async () => {
+test('a node that missed the notification learns of the release within a minute', async () => {
   const copy = await migratedDatabase()
   await copy.sql('update installation set outbound_held_at = now()')
   const { app, clock } = await openService({ database: copy })
@@ -83,7 +83,7 @@ test('a node that has not heard of the release finds it within a minute', async 
   hold.whenReleased(() => {
     isBegun = true
   })
-  // As a release does whose notification came to nobody.
+  // Releases the copy without a notification, as if the notification had reached no node.
   await copy.sql('update installation set outbound_held_at = null')
   clock.elapse(MINUTE)
   await until('it is begun', () => isBegun || undefined)

@@ -1,8 +1,8 @@
-/** A later release, which has one migration more. As a program: restores a file into an empty database as that would. */
+/** A later release with one more migration. Run as a program, it restores a file into an empty database. */
 import { dirname } from 'node:path'
-import { restoreFile } from '../../src/app.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
-import { type Migration, readMigrations } from '../../src/platform/db/migrate.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
+import { type Migration, readMigrations } from '../../src/platform/schema/migrate.ts'
 import { silentLog } from '../support/server-address.ts'
 
 export async function laterMigrations(): Promise<Migration[]> {
@@ -15,7 +15,7 @@ export async function laterMigrations(): Promise<Migration[]> {
 
 const [, program, file, url] = process.argv
 if (program === import.meta.filename && file && url)
-  await restoreFile(file, {
+  await restoreBackupFile(file, {
     address: { url },
     rootKeys: [Buffer.from(process.env.ROOT_KEY ?? '', 'hex')],
     log: silentLog,

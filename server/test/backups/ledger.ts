@@ -1,4 +1,4 @@
-/** Writers that go on while a restore closes the service, and a ledger of all that they were told. */
+/** Writers that continue during a restore's maintenance mode, and a ledger of the responses that they received. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
@@ -7,24 +7,24 @@ import { OF_THIS_DATABASE } from '../support/database.ts'
 import { cardnetNotice } from '../support/payments.ts'
 import type { Answer, Service } from '../support/service.ts'
 
-/** What somebody wrote, and what they were told. Times are those of `performance.now()`. */
+/** A request and its response. Times are from `performance.now()`. */
 export interface Entry {
   node: string
   begun: number
   ended: number
   status: number
   retryAfter: number
-  /** The row that it is about, and what that holds then; nothing where nothing is written. */
+  /** The row that the request wrote, with the written value. Undefined if the request wrote nothing. */
   row?: { table: string; id: string; value: string }
 }
 
 export interface Ledger {
   entries: Entry[]
-  /** Ends the writers, once the caller has seen enough. */
+  /** Stops the writers, once the test has seen enough requests. */
   stop(): Promise<void>
 }
 
-/** A request of a writer. `row` is told of its answer where it is a 2xx. */
+/** A request of a writer. `row` receives the body of a 2xx response. */
 export interface Request {
   method: string
   path: string
@@ -35,13 +35,13 @@ export interface Request {
 export interface Writer {
   node: string
   service: Service
-  /** Signs in anew: a restore ends every session. */
+  /** Signs in again, because a restore ends every session. */
   signIn(): Promise<string>
-  /** What it does next. */
+  /** Returns the writer's next request. */
   next(turn: number): Request
 }
 
-/** Each goes on, one request behind the other, until it is stopped. */
+/** Runs every writer, one request after the other, until it is stopped. */
 export function keepLedger(writers: readonly Writer[]): Ledger {
   const entries: Entry[] = []
   const state = { isOver: false }
@@ -68,7 +68,7 @@ async function write(
     const entry = entryOf(node, begun, answer)
     if (entry.status < 300 && row) entry.row = row(answer.body)
     entries.push(entry)
-    // Closed for all, also to who signs in.
+    // Retries, because maintenance mode refuses sign-ins too.
     if (entry.status === 401) token = await signIn().catch(() => token)
     await delay(entry.status < 300 ? 10 : 40)
   }
@@ -79,7 +79,7 @@ function entryOf(node: string, begun: number, { status, headers }: Answer): Entr
   return { node, begun, ended: performance.now(), status, retryAfter }
 }
 
-/** A provider that sends notice after notice, each until it is taken. */
+/** Runs a payment provider that sends one notification after another, and repeats each until it is accepted. */
 export function keepNotices(node: string, service: Service, tenantId: number): Ledger {
   const entries: Entry[] = []
   const send = senderTo(service)
@@ -107,19 +107,22 @@ export function keepNotices(node: string, service: Service, tenantId: number): L
   }
 }
 
-/** When the service was closed, as the database's locks say it. */
-export interface Closing {
-  /** When it was seen closed for the first time: at its closing, or later. */
+/** The time during which the service was in maintenance mode, according to the database locks. */
+export interface MaintenancePeriod {
+  /** When the maintenance lock was first seen. Maintenance mode began then, or earlier. */
   first: number
-  /** When it was seen closed for the last time: at its opening, or before. */
+  /** When the maintenance lock was last seen. Maintenance mode ended then, or later. */
   last: number
 }
 
-/** Looks until it is stopped. */
-export async function watchClosing(url: string) {
+/** Polls the lock until it is stopped. */
+export async function watchMaintenance(url: string) {
   const client = new pg.Client(url)
   await client.connect()
-  const seen: Closing = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
+  const seen: MaintenancePeriod = {
+    first: Number.POSITIVE_INFINITY,
+    last: Number.NEGATIVE_INFINITY,
+  }
   let isOver = false
   const watching = (async () => {
     while (!isOver) {
@@ -127,7 +130,7 @@ export async function watchClosing(url: string) {
       const { rowCount } = await client.query(
         `select from pg_locks where locktype = 'advisory' and classid = $1 and granted
          and ${OF_THIS_DATABASE}`,
-        [LOCKS.closed],
+        [LOCKS.maintenance],
       )
       if (rowCount) {
         seen.first = Math.min(seen.first, performance.now())
@@ -138,7 +141,7 @@ export async function watchClosing(url: string) {
   })()
   return {
     seen,
-    async stop(): Promise<Closing> {
+    async stop(): Promise<MaintenancePeriod> {
       isOver = true
       await watching
       await client.end()

@@ -1,4 +1,4 @@
-/** `wardkeep backup list`: what there is, which of it failed, and why. */
+/** `wardkeep backup list` prints the backups, those that failed, and why they failed. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
@@ -20,18 +20,16 @@ const listed = async () => JSON.parse((await at.run(['list', '--json'])).stdout)
 const inWords = async (id: string) =>
   (await at.run(['list'])).stdout.split('\n').find((line) => line.startsWith(id))
 
-test('shows what there is, for people and as JSON', async () => {
+test('backup list prints the backups, for people and as JSON', async () => {
   const { backup } = await at.made()
   const { items, total } = await listed()
   expect(total).toBe(items.length)
   expect(items[0]).toEqual(backup)
   expect(backup.error).toBeNull()
-  expect(await inWords(backup.backup_id)).toMatch(
-    / of everything, \d.*, completed, read again \S+$/,
-  )
+  expect(await inWords(backup.backup_id)).toMatch(/ of everything, \d.*, completed, verified \S+$/)
 })
 
-test('says of one that failed why its job did', async () => {
+test('backup list prints why the job of a failed backup failed', async () => {
   const elsewhere = await at.run(['create'], { BACKUP_DIR: '/dev/null/below' })
   expect(elsewhere.code).toBe(1)
   const [failed] = (await listed()).items
@@ -40,7 +38,7 @@ test('says of one that failed why its job did', async () => {
   expect(await inWords(failed.backup_id)).toMatch(new RegExp(`, failed: ${failed.error}$`))
 })
 
-test('says of one that was altered since that it could not be read, and that it is of the schedule', async () => {
+test('backup list prints that an altered backup could not be read, and that it was scheduled', async () => {
   const { backup } = await at.made()
   const id = backup.backup_id
   await at.service.database.sql("update backups set reason = 'schedule' where id = $1", [id])
@@ -51,16 +49,16 @@ test('says of one that was altered since that it could not be read, and that it 
     reason: 'schedule',
     error: expect.stringMatching(/could not be read/),
   })
-  expect(await inWords(id)).toMatch(/ of everything, by the schedule, .*: It could not be read/)
+  expect(await inWords(id)).toMatch(/ of everything, scheduled, .*: The file could not be read/)
 })
 
-test('says of a safety backup why the restore failed that took it, and of none before', async () => {
+test('backup list prints with a safety backup why its own restore failed, and not why an earlier one did', async () => {
   const { backup } = await at.made()
   const { service } = at
   const restore = async (why: string) => {
     const job = randomUUID()
-    // What is open again may be known a moment later.
-    await service.app.db.whileClosed().acrossTenants((tx) =>
+    // The service may notice the end of maintenance mode a moment later.
+    await service.app.db.duringMaintenance().acrossTenants((tx) =>
       insertJob(tx, {
         id: job,
         backup_id: backup.backup_id,
@@ -81,6 +79,6 @@ test('says of a safety backup why the restore failed that took it, and of none b
   expect(first).toMatchObject({ reason: 'safety', error: 'There is no room for it.' })
   expect(second).toMatchObject({ reason: 'safety', error: 'There is still none.' })
   expect(await inWords(first.backup_id)).toMatch(
-    /, taken before a restore, .*, failed: There is no room for it\.$/,
+    /, created before a restore, .*, failed: There is no room for it\.$/,
   )
 })

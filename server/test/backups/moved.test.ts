@@ -1,4 +1,4 @@
-/** Moves by backup, as the runbooks tell: commands and services as processes of their own. */
+/** Moves an installation with a backup, as in the runbooks. Commands and services run as separate processes. */
 import { execFileSync } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
@@ -17,13 +17,13 @@ import {
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-// Clusters are made, and services started on them.
+// Creating clusters and starting services on them takes time.
 vi.setConfig({ testTimeout: 180_000 })
 
-const HELD = /speaks to nobody/
-const RELEASED = 'Mails, webhooks and messages go out again.\n'
+const HELD = /This is a restored copy/
+const RELEASED = 'Outgoing mails, webhooks and messages were released.\n'
 
-/** Makes a backup of everything. Answers its path. */
+/** Makes a full backup. Returns its path. */
 async function backUp(service: RunningService, dataDir: string): Promise<string> {
   const token = await tokenOf(service)
   const { body } = await service.call('POST', '/api/admin/backup/create', { token, body: {} })
@@ -39,7 +39,7 @@ async function backUp(service: RunningService, dataDir: string): Promise<string>
   return join(dataDir, 'backups', `${body.backup_id}.tar.zst.age`)
 }
 
-/** Makes clinics, as a ledger of what has to be there after each move. */
+/** Adds a clinic, which must still exist after every later move. */
 async function addClinic(service: RunningService, subdomain: string) {
   const token = await tokenOf(service)
   const body = { name: subdomain, subdomain }
@@ -56,10 +56,10 @@ const restored = async (file: string, env: NodeJS.ProcessEnv) => {
   const run = await finished(['backup', 'restore', file], env)
   expect(run.code, run.stderr).toBe(0)
   expect(run.stderr).toMatch(/^(restoring: \d+ %\n)+/)
-  expect(run.stdout).toMatch(/is restored: \d+ records/)
+  expect(run.stdout).toMatch(/was restored: \d+ records/)
 }
 
-test('from the embedded database to DATABASE_URL and back, with all that was there', async () => {
+test('a backup moves everything from the embedded database to DATABASE_URL and back', async () => {
   const first = await scratch()
   const service = await startService({ ...PLAIN, DATA_DIR: first })
   await addClinic(service, 'north')
@@ -79,7 +79,7 @@ test('from the embedded database to DATABASE_URL and back, with all that was the
   const health = await moved.call('GET', '/api/admin/health', { token })
   expect(health.body).toMatchObject({ status: 'degraded', checks: { outbound: 'degraded' } })
 
-  // A mail waits in the copy, and goes with the release.
+  // A mail waits in the restored copy, and is sent after the release.
   const outbox = () => readdir(join(beside.DATA_DIR, 'outbox')).catch(() => [])
   const forgotten = { email: ADMIN.email, subdomain: 'platform' }
   const asked = await moved.call('POST', '/api/auth/request-reset', { body: forgotten })
@@ -99,24 +99,24 @@ test('from the embedded database to DATABASE_URL and back, with all that was the
   await restored(second, back)
   const again = await startService(back)
   expect(await clinicsOf(again)).toEqual(['north', 'platform', 'south'])
-  // Beside the service that runs on the embedded database, too.
+  // The command also works next to a service on the embedded database.
   expect(await finished(['outbound', 'release'], back)).toMatchObject({ code: 0, stdout: RELEASED })
   await again.stop()
 })
 
-test('without the root key nothing is begun, and no key is made', async () => {
+test('a restore without the root key changes nothing, and creates no key', async () => {
   const dataDir = await scratch()
   const run = await finished(['backup', 'restore', '/nowhere'], { DATA_DIR: dataDir })
   expect(run.code).toBe(1)
-  expect(run.stderr).toMatch(/opens by its root key alone/)
+  expect(run.stderr).toMatch(/only be decrypted with its root key/)
   expect(await readdir(dataDir)).toEqual([])
 })
 
-test('killed in the middle it leaves an empty database, which takes the next one', async () => {
+test('a restore killed halfway leaves an empty database, and the next restore succeeds', async () => {
   const dataDir = await scratch()
   const source = await emptyDatabase()
   const service = await startService({ ...PLAIN, DATABASE_URL: source.url, DATA_DIR: dataDir })
-  // Enough for several pieces of the file, each of which opens by itself.
+  // Enough data for several chunks of the file, each of which is decrypted separately.
   await source.sql(
     `insert into journal (action, resource_type, changes)
      select 'user.created', 'user', jsonb_build_object('noise', md5(random()::text))
@@ -134,7 +134,7 @@ test('killed in the middle it leaves an empty database, which takes the next one
   const pipe = join(env.DATA_DIR, 'pipe')
   execFileSync('mkfifo', [pipe])
   const run = command(['backup', 'restore', pipe], env)
-  // A file that has come to its half, and does not go on.
+  // The restore receives half of the file, and then no further bytes.
   const feeding = await open(pipe, 'w')
   for await (const chunk of createReadStream(file, { end: 300_000 })) await feeding.write(chunk)
   await until('the schema to be made, and rows to be waited for', async () => {

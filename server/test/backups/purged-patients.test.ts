@@ -1,25 +1,25 @@
-/** A purged patient comes back from no backup: not in place, and not after the loss of everything. */
+/** No restore brings a purged patient back: neither in place nor into an empty database. */
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
-import { restoreFile } from '../../src/app.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { purgeDeleted } from '../../src/features/patients/upkeep/purge.jobs.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { emptyDatabase, type TestDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { fileOf, make, passClosing } from './support.ts'
+import { fileOf, make, passMaintenance } from './support.ts'
 
 let service: Service
 let root: Person
 let north: Clinic
 let kept: number
 let gone: number
-/** Backups from before the purge. */
+/** Backups made before the purge. */
 let full: string
 let own: string
 let notes: string[]
@@ -53,14 +53,14 @@ beforeAll(async () => {
     new AbortController().signal,
   )
   expect(await patientsOf(service.database)).toEqual([kept])
-  // The store hears of the purge within minutes.
+  // The store gets the purge note within minutes.
   service.clock.elapse(6 * MINUTE)
   await service.idle('backups')
   notes = (await readdir(folder())).filter((name) => /^purged-patients-\d+[.]json$/.test(name))
   expect(notes).toHaveLength(1)
 })
 
-/** Restores in place as somebody. Returns the result of the job. */
+/** Restores in place as this person. Returns the result of the job. */
 async function restore(who: Person, backup_id: string, options: object): Promise<any> {
   const type = backup_id === full ? 'full' : 'tenant'
   const { status, body } = await service.call('POST', '/api/admin/backup/restore', {
@@ -68,8 +68,8 @@ async function restore(who: Person, backup_id: string, options: object): Promise
     body: { backup_id, type, confirm: true, ...options },
   })
   expect(status).toBe(200)
-  await passClosing(service, body.job_id)
-  // Reads the table, because the restore ends the caller's session.
+  await passMaintenance(service, body.job_id)
+  // Reads the table instead of the API, because the restore ends the caller's session.
   return until('the restore to end', async () => {
     const [job] = await service.database.sql<{ status: string; error: string; result: any }>(
       'select status, error, result from backup_jobs where id = $1',
@@ -80,7 +80,7 @@ async function restore(who: Person, backup_id: string, options: object): Promise
   })
 }
 
-it('writes a note that holds numbers and no personal data', async () => {
+it('writes a note that contains numbers and no personal data', async () => {
   const text = await readFile(join(folder(), String(notes[0])), 'utf8')
   expect(JSON.parse(text)).toMatchObject({
     purged_records: 'patients',
@@ -89,13 +89,13 @@ it('writes a note that holds numbers and no personal data', async () => {
   expect(text).not.toMatch(/gustav/i)
 })
 
-it('says in a dry run that the patient would be left out', async () => {
+it('reports in a dry run that the patient would be left out', async () => {
   const result = await restore(north.people.admin, own, { dry_run: true })
   expect(result).toMatchObject({ purged: [], purged_records: { patients: 1 } })
   expect(result.tables.patients).toMatchObject({ added: 0 })
 })
 
-it('leaves the patient out of a restore of the clinic, and of everything', async () => {
+it('leaves the patient out of a restore of the clinic, and of a restore of everything', async () => {
   const ofClinic = await restore(north.people.admin, own, {})
   expect(ofClinic.purged_records).toEqual({ patients: 1 })
   expect(await patientsOf(service.database)).toEqual([kept])
@@ -109,7 +109,7 @@ it('leaves the patient out of a restore of the clinic, and of everything', async
   expect(tokens).toEqual([{ id: kept }])
 })
 
-it('leaves the patient out of a restore into an empty database, by the note beside the file', async () => {
+it('leaves the patient out of a restore into an empty database, because of the note next to the file', async () => {
   const place = await scratch()
   for (const name of [`${full}.tar.zst.age`, ...notes])
     await copyFile(
@@ -117,7 +117,7 @@ it('leaves the patient out of a restore into an empty database, by the note besi
       join(place, name),
     )
   const database = await emptyDatabase()
-  const restored = await restoreFile(join(place, `${full}.tar.zst.age`), {
+  const restored = await restoreBackupFile(join(place, `${full}.tar.zst.age`), {
     address: database.address,
     rootKeys: [ROOT_KEY],
     log: silentLog,
@@ -125,7 +125,7 @@ it('leaves the patient out of a restore into an empty database, by the note besi
   })
   expect(restored.purged_records).toEqual({ patients: 1 })
   expect(await patientsOf(database)).toEqual([kept])
-  // The store that it has now gets the note again.
+  // The restored service writes the purge note to its configured store again.
   expect(await database.sql('select id::int, noted_at from purged_patients')).toEqual([
     { id: gone, noted_at: null },
   ])

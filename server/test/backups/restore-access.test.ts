@@ -1,4 +1,4 @@
-/** Restores that bring access back as it was in the backup, as after a break-in: everything, and one clinic. */
+/** Restores users' access from the backup, for example after a break-in: of everything, and of one clinic. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { botConfig, newChat, sceneOn } from '../messenger/scene.ts'
 import { openBotServer } from '../support/bot-server.ts'
@@ -15,10 +15,10 @@ const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 describe.each([
   ['everything', false],
   ['one clinic', true],
-])('of %s', (_what, isOne) => {
+])("a restore of %s with the backup's access", (_what, isOne) => {
   let at: Restoring
   let hooks: WebhookClinic
-  /** Two webhooks, the first of which was sent elsewhere since. */
+  /** Two webhooks. The URL of the first was changed after the backup. */
   let webhookIds: number[]
   let secrets: [then: object[], now: object[]]
   let root: Person
@@ -45,7 +45,7 @@ describe.each([
     await all([nurse, admin], linked)
     await all([nurse, admin], (person) => subscribe(person, 'user.*'))
 
-    // No event of this kind happens here, so nothing else writes to the queues.
+    // No event of this kind happens in this test, so nothing else writes to the queues.
     const register = async () => (await hooks.register({ url: THEN, events: ['department.*'] })).id
     webhookIds = [await register(), await register()]
     await sql('update users set can_see_all_patients = true where id = $1', [doctor.id])
@@ -89,7 +89,7 @@ describe.each([
   const rowOf = async (id: number) =>
     (await at.sql('select role, is_active, can_see_all_patients from users where id = $1', [id]))[0]
 
-  test('restores the access of every user, and keeps that of the caller', async () => {
+  test('restores the access of every user, and keeps the current access of the caller', async () => {
     const { nurse, doctor, auditor, admin, receptionist } = at.north.people
     expect(await rowOf(nurse.id)).toMatchObject({ is_active: true })
     expect(await rowOf(admin.id)).toMatchObject({ role: 'admin' })
@@ -100,12 +100,12 @@ describe.each([
     expect(done.access).toEqual({ total: 0, cases: [] })
   })
 
-  test('restores the settings that decide who may register and see the clinic', async () => {
+  test('restores the settings for registration and for access to the clinic', async () => {
     const [{ settings }] = await at.sql('select settings from tenants where id = $1', [at.north.id])
     expect(settings).toEqual(SETTINGS)
   })
 
-  test('unlinks the chats that were linked since, except that of the caller', async () => {
+  test("unlinks chats that were linked after the backup, except the caller's chat", async () => {
     const { nurse, admin } = at.north.people
     const usersOf = async (table: string) =>
       new Set((await at.sql(`select user_id from ${table}`)).map(({ user_id }) => Number(user_id)))
@@ -115,7 +115,7 @@ describe.each([
     expect(await usersOf('messenger_subscriptions')).toEqual(ids(nurse, at.root, ...foreign))
   })
 
-  test('activates the former URL of a webhook, and resets the state of its receiver alone', async () => {
+  test('activates the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
     const columns = 'url, is_active'
     const webhooks = await at.sql(`select ${columns} from webhooks where id = any($1)`, [
       webhookIds,
@@ -132,7 +132,7 @@ describe.each([
     ])
   })
 
-  test('exchanges the current secret of a webhook, and again when it is undone', async () => {
+  test('restores the former secret of a webhook, and undoing the restore brings the newer secret back', async () => {
     expect(await currentSecret()).toEqual(secrets[0])
     await at.restore(root, {
       backup_id: done.safety_backup_id,

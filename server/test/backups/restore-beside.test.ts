@@ -1,4 +1,4 @@
-/** A restore as callers see it: no acknowledged change is lost, and the service answers 503 until the restore ends. */
+/** A restore from the callers' view: no acknowledged change is lost, and the service answers 503 until the end. */
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
@@ -27,7 +27,7 @@ beforeEach(async () => {
   clinic = await at.anotherClinic()
 })
 
-test('keeps each acknowledged change in the database or in the safety backup', async () => {
+test('a restore keeps each acknowledged concurrent change in the database or in the safety backup', async () => {
   const { admin, nurse } = clinic.people
   const id = await make(service, root, { type: 'tenant', tenant_id: clinic.id })
   let last = ''
@@ -37,7 +37,7 @@ test('keeps each acknowledged change in the database or in the safety backup', a
       const name = `Name ${count}`
       const answer = await rename(admin, nurse.id, name)
       if (answer.status === 200) last = name
-      // Signed out by the restore: nothing more is acknowledged.
+      // The restore has ended the session, so no further request is acknowledged.
       else if (answer.status === 401) return
       else expect(answer.status).toBe(503)
       await new Promise((resolve) => void setTimeout(resolve, 5))
@@ -53,7 +53,7 @@ test('keeps each acknowledged change in the database or in the safety backup', a
   expect(await nameOf(nurse.id)).toBe(last)
 })
 
-test('answers 503 until a restore that died has lost its locks, and then goes on as before', async () => {
+test('the service answers 503 until a killed restore has lost its locks, and then works as before', async () => {
   const { admin, nurse } = clinic.people
   const id = await make(service, root)
   await rename(root, nurse.id, 'Since')
@@ -61,28 +61,28 @@ test('answers 503 until a restore that died has lost its locks, and then goes on
     backup_id: id,
     confirm: true,
   })
-  const closed = await until('everybody to be refused', async () => {
+  const refused = await until('everybody to be refused', async () => {
     const answer = await call(admin, 'GET', '/api/admin/users')
     return answer.status === 503 ? answer : undefined
   })
-  expect(closed.body.code).toBe('restoring')
-  expect(Number(closed.headers['retry-after'])).toBeGreaterThan(0)
+  expect(refused.body.code).toBe('restoring')
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
   expect((await service.call('GET', '/healthz')).status).toBe(200)
   expect((await call(root, 'GET', `/api/admin/backup/status/${body.job_id}`)).status).toBe(200)
   await at.sql(
     `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = $1 and ${OF_THIS_DATABASE}`,
-    [LOCKS.closed],
+    [LOCKS.maintenance],
   )
   expect(await at.over(body.job_id)).toMatchObject({ status: 'failed' })
   expect(await nameOf(nurse.id)).toBe('Since')
-  // The same session goes on: nothing has ended.
+  // The killed restore changed nothing, so the same session is still valid.
   await until('it to be open', async () => {
     const { status } = await call(admin, 'GET', '/api/admin/users')
     return status === 200 || undefined
   })
 })
 
-test('refuses to sign in or refresh in a clinic that is being restored, and serves the others', async () => {
+test('a clinic that is being restored refuses sign-ins and refreshes, while other clinics are served', async () => {
   const { admin } = clinic.people
   const signing = ({ email, password }: Person, subdomain: string) =>
     service.call('POST', '/api/auth/login', { body: { email, password, subdomain } })
@@ -90,8 +90,8 @@ test('refuses to sign in or refresh in a clinic that is being restored, and serv
   const client = ownerClient(service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
-  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, clinic.id])
-  await until('the clinic to be closed', async () => {
+  await client.query('select pg_advisory_lock($1, $2)', [LOCKS.maintenance, clinic.id])
+  await until('the clinic to be in maintenance mode', async () => {
     const { status } = await call(admin, 'GET', '/api/users/me')
     return status === 503 || undefined
   })
@@ -104,11 +104,11 @@ test('refuses to sign in or refresh in a clinic that is being restored, and serv
     service.call('POST', '/api/auth/refresh', { body: { refresh_token: tokens.refresh_token } })
   expect(await refresh()).toMatchObject({ status: 503, body: { code: 'restoring' } })
   expect((await signing(at.south.people.admin, 'south')).status).toBe(200)
-  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.closed, clinic.id])
+  await client.query('select pg_advisory_unlock($1, $2)', [LOCKS.maintenance, clinic.id])
   await until('the clinic to be open', async () => (await refresh()).status === 200 || undefined)
 })
 
-test('reports in a dry run what would change, and changes nothing', async () => {
+test('a dry run reports what would change, and changes nothing', async () => {
   const { nurse } = clinic.people
   const id = await make(service, root)
   await rename(root, nurse.id, 'Since')

@@ -1,15 +1,15 @@
 /** Background work pauses while a restore runs, and does not make the restore fail. */
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
-import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
-import { isBackedUp } from '../../src/platform/restore-rule.ts'
+import { isBackedUp } from '../../src/platform/feature/restore-rule.ts'
 import type { Clinic } from '../support/clinics.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { contents, fileOf, make, passClosing } from './support.ts'
+import { contents, fileOf, make, passMaintenance } from './support.ts'
 import { workOn } from './working.ts'
 
 let at: Restoring
@@ -24,14 +24,14 @@ beforeEach(async () => {
   clinic = await at.anotherClinic()
 })
 
-/** A webhook of the clinic for all events, with what it has received. */
+/** Creates a webhook of the clinic for all events. Returns the messages that it has received. */
 async function hearing(clinic: Clinic) {
   const receiver = await openReceiver()
   const { id } = await clinicOn(at.service, clinic).register({ url: receiver.url })
   return { id, receiver }
 }
 
-/** Something happens in a clinic, by whichever node. */
+/** Publishes an event of a clinic on any node. */
 const happens = ({ id }: Clinic) =>
   at.sql(
     `insert into journal (tenant_id, action, resource_type, resource_id, changes)
@@ -39,8 +39,8 @@ const happens = ({ id }: Clinic) =>
     [id],
   )
 
-/** Opens another connection as the owner. */
-async function somebody({ service }: Restoring = at): Promise<Connection> {
+/** Opens another connection as the database owner. */
+async function somebody({ service }: Restoring = at): Promise<PgConnection> {
   const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
   await client.connect()
@@ -48,7 +48,7 @@ async function somebody({ service }: Restoring = at): Promise<Connection> {
   return client
 }
 
-test('restores everything at the first attempt while a process that is not notified keeps writing', async () => {
+test('restores everything at the first attempt while a process that was not notified keeps writing', async () => {
   const id = await make(at.service, at.root)
   const webhook = await hearing(clinic)
   let isOver = false
@@ -69,8 +69,8 @@ test('restores everything at the first attempt while a process that is not notif
   expect(safeties).toHaveLength(1)
 })
 
-/** The restore's own, which waits for those who write far shorter than a minute. */
-function impatient({ service }: Restoring): Connection {
+/** A connection on which the restore waits only briefly for writers, instead of a minute. */
+function impatient({ service }: Restoring): PgConnection {
   const client = ownerClient(service.database.address)
   const query = client.query.bind(client) as (...given: unknown[]) => unknown
   const shorter = (text: unknown) =>
@@ -80,7 +80,7 @@ function impatient({ service }: Restoring): Connection {
   })
 }
 
-test('gives up restoring everything where a transaction writes for too long, and says so', async () => {
+test('fails a restore of everything with an explanation if another transaction writes for too long', async () => {
   const own = await openRestoring({ role: 'api' })
   const { service, root, north } = own
   const rules = service.app.tables
@@ -93,7 +93,7 @@ test('gives up restoring everything where a transaction writes for too long, and
   const other = await somebody(own)
   await other.query(`begin; update users set full_name = full_name where id = ${root.id}`)
   await expect(own.restore(root, { backup_id: id })).rejects.toThrow(
-    /^Nothing was restored: somebody writes to the database for longer than a minute; see who by/,
+    /^Nothing was restored, because a transaction has been writing to the database for more than a minute. Find it in/,
   )
   await other.query('rollback')
   expect(await own.nameOf(north.people.nurse.id)).toBe('Since')
@@ -121,7 +121,7 @@ test('waits for a transaction that writes to the clinic, and saves its rows in t
   })
   await other.query('commit')
   const { safety_backup_id } = await restored
-  // The restore started again, and replaced its first safety backup.
+  // The restore was retried, and replaced its first safety backup.
   const safeties = `select id, status from backups where reason = 'safety' and tenant_id = $1`
   expect(await at.sql(safeties, [clinic.id])).toEqual([
     { id: safety_backup_id, status: 'completed' },
@@ -133,12 +133,12 @@ test('waits for a transaction that writes to the clinic, and saves its rows in t
   )
 })
 
-test('restores nothing after another process has ended its job, and leaves a later safety backup alone', async () => {
+test('restores nothing after another process has ended the job, and leaves a later safety backup alone', async () => {
   const { nurse } = clinic.people
   const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
   const other = await somebody()
-  // The safety backup can't be entered.
+  // Locks the row of the safety backup.
   await other.query('begin')
   const { rows } = await other.query(
     `insert into backups (id, type, tenant_id, reason) values (gen_random_uuid(), 'tenant', $1, 'safety')
@@ -148,7 +148,7 @@ test('restores nothing after another process has ended its job, and leaves a lat
   await other.query('lock table backups in share mode')
   const order = { backup_id: id, confirm: true }
   const { body } = await at.call(at.root, 'POST', '/api/admin/backup/restore', order)
-  await passClosing(at.service, body.job_id)
+  await passMaintenance(at.service, body.job_id)
   await until('the restore to wait', async () => {
     const [row] = await at.sql(
       'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
@@ -172,17 +172,17 @@ test('restores nothing after another process has ended its job, and leaves a lat
   ])
 })
 
-async function pidOf(client: Connection): Promise<number> {
+async function pidOf(client: PgConnection): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]?.pid ?? 0
 }
 
-test('pauses the webhooks of a clinic that is being restored, and no others', async () => {
+test('pauses only the webhooks of the clinic that is being restored', async () => {
   const neighbour = await at.anotherClinic()
   const [north, south] = [await hearing(clinic), await hearing(neighbour)]
-  const closing = await somebody()
-  await closing.query('select pg_advisory_lock($1, $2)', [LOCKS.closed, clinic.id])
-  await until('the clinic to be closed', async () => {
+  const maintenance = await somebody()
+  await maintenance.query('select pg_advisory_lock($1, $2)', [LOCKS.maintenance, clinic.id])
+  await until('the clinic to be in maintenance mode', async () => {
     const { status } = await at.call(clinic.people.admin, 'GET', '/api/users/me')
     return status === 503 || undefined
   })
@@ -191,7 +191,7 @@ test('pauses the webhooks of a clinic that is being restored, and no others', as
   const heard = ({ receiver }: typeof north) => receiver.received.length > 0 || undefined
   await until('the neighbour to hear', async () => heard(south))
   expect(heard(north)).toBeUndefined()
-  await at.sql('select pg_terminate_backend($1)', [await pidOf(closing)])
+  await at.sql('select pg_terminate_backend($1)', [await pidOf(maintenance)])
   await until('the clinic to hear', async () => heard(north))
 })
 
@@ -199,9 +199,9 @@ test('pauses the journal consumers while everything is being restored, and resum
   const logged = at.service.logged.length
   const north = await hearing(clinic)
   const positions = () => at.sql('select consumer, id from journal_consumers order by 1')
-  const closing = await somebody()
-  await closing.query('select pg_advisory_lock($1, 0)', [LOCKS.closed])
-  await until('the service to be closed', async () => {
+  const maintenance = await somebody()
+  await maintenance.query('select pg_advisory_lock($1, 0)', [LOCKS.maintenance])
+  await until('the service to be in maintenance mode', async () => {
     const { status } = await at.call(at.root, 'GET', '/api/users/me')
     return status === 503 || undefined
   })
@@ -212,11 +212,11 @@ test('pauses the journal consumers while everything is being restored, and resum
   })
   await expect(at.service.app.db.inTenant(clinic.id, async () => 1)).rejects.toThrow()
   expect(await at.service.app.db.acrossTenants(async () => 1, 'read')).toBe(1)
-  expect(await at.service.app.db.whileClosed().acrossTenants(async () => 1)).toBe(1)
+  expect(await at.service.app.db.duringMaintenance().acrossTenants(async () => 1)).toBe(1)
   expect(await positions()).toEqual(before)
-  await closing.query('select pg_advisory_unlock($1, 0)', [LOCKS.closed])
+  await maintenance.query('select pg_advisory_unlock($1, 0)', [LOCKS.maintenance])
   await until('it to be heard', async () => north.receiver.received.length > 0 || undefined)
-  // That it rests is no failure of its own.
+  // The pause does not count as a failure of the consumer.
   const isTold = ([level, fields]: any) => level === 'warn' && fields.err?.code === 'restoring'
   expect(at.service.logged.slice(logged).filter(isTold)).toEqual([])
 })

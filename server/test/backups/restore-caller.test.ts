@@ -1,4 +1,4 @@
-/** The limits of a restore: it spares its caller, and a purge that has begun. */
+/** A restore keeps its caller's account, and does not restore a tenant whose purge has begun. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { enable, enrol, login, STEP, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
 const rowOf = async (id: number) =>
   (await at.sql('select role, is_active from users where id = $1', [id]))[0]
 
-describe('the caller', () => {
+describe('the caller of a restore', () => {
   /** Makes another admin of the clinic. */
   async function makeAdmin(email: string): Promise<Person> {
     const account = { email, password: PASSWORD, full_name: 'Another' }
@@ -56,12 +56,12 @@ describe('the caller', () => {
     await at.call(root, 'DELETE', `/api/admin/users/${nurse.id}`)
     const same = await makeAdmin(nurse.email)
     const restored = at.restore(same, { backup_id }, clinic.subdomain)
-    await expect(restored).rejects.toThrow(/your address/)
+    await expect(restored).rejects.toThrow(/your e-mail address/)
     await at.restore(admin, { backup_id }, clinic.subdomain)
   })
 })
 
-test('refuses to restore a tenant whose purge has begun, and continues the purge', async () => {
+test('cannot restore a tenant whose purge has begun, and the purge continues', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, root)
   await at.sql(
@@ -69,7 +69,7 @@ test('refuses to restore a tenant whose purge has begun, and continues the purge
     [id],
   )
   const named = at.restore(root, { backup_id, tenant_id: id })
-  await expect(named).rejects.toThrow(/purge of the tenant has begun/)
+  await expect(named).rejects.toThrow(/tenant is being purged/)
   await at.restore(root, { backup_id, access: 'backup' })
   const [tenant] = await at.sql(
     'select is_active, deleted_at, purge_started_at from tenants where id = $1',
@@ -82,8 +82,8 @@ test('refuses to restore a tenant whose purge has begun, and continues the purge
   })
 })
 
-// The last, because the superadmin signs in with a second factor from here on.
-test('keeps the second factor of the caller, and rejects codes that were used since the backup', async () => {
+// Must be the last test, because the superadmin has a second factor afterwards.
+test('keeps their second factor, and cannot reuse codes entered after the backup', async () => {
   const { service } = at
   const { doctor } = clinic.people
   const stepOf = async ({ id }: Person) =>

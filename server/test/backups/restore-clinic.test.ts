@@ -18,7 +18,7 @@ const setDeleted = (table: string, days: number | null, ids: readonly number[]) 
     days,
     ids,
   ])
-/** The age of each deletion in days. */
+/** Returns the age of each deletion in days. */
 async function daysSinceDeletion(table: string, ids: readonly number[]) {
   const rows = await at.sql(
     `select floor(extract(epoch from now() - deleted_at) / 86400)::int as days
@@ -33,7 +33,7 @@ const setSettings = ({ id }: Clinic, value: object) =>
 
 const namesOf = async (...ids: number[]) => Promise.all(ids.map(at.nameOf))
 
-/** Two clinics that were deleted 20 days before the backup and put back since. The second was deleted again. */
+/** Makes two clinics that were deleted 20 days before the backup and undeleted after it. Deletes the second again. */
 async function makeDeletedClinics() {
   const ids: number[] = []
   for (const name of ['back', 'again']) {
@@ -44,7 +44,7 @@ async function makeDeletedClinics() {
     ids.push(Number(id))
   }
   const [user] = await at.sql(
-    // With its key: the upkeep would fold the name at some minute, and the row would differ.
+    // Sets the folded name, because the upkeep job would otherwise set it at some time and change the row.
     `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
      values ($1, 'somebody@back.test', 'Somebody', 'nurse', '-', $2, true) returning id`,
     [ids[0], nameKey('Somebody')],
@@ -56,14 +56,14 @@ async function makeDeletedClinics() {
       await setDeleted('tenants', null, ids)
       await setDeleted('tenants', 5, ids.slice(1))
     },
-    /** Expects the first to be deleted again from today on, and the second as it was. */
+    /** Expects that the first clinic is deleted with today's date, and that the second is unchanged. */
     async expectDeleted({ deleted }: any, as: Person) {
       expect(deleted).toEqual(ids.slice(0, 1))
       const path = `/api/admin/audit?action=tenant.deleted&tenant_id=${ids[0]}`
       expect((await at.call(as, 'GET', path)).body.items).toMatchObject([
         { user_id: at.root.id, resource_id: String(ids[0]) },
       ])
-      // Keeps fewer days than the service, whose own purge may run now.
+      // Uses a shorter retention than the service, whose own purge may run now.
       await purgeTonight(at.service, 10)
       expect(await daysSinceDeletion('tenants', ids)).toEqual([0, 5])
       expect(await namesOf(user.id)).toEqual(['Somebody'])
@@ -71,7 +71,7 @@ async function makeDeletedClinics() {
   }
 }
 
-/** Two patients who were deleted 40 days before the backup and put back since. The second was deleted again. */
+/** Makes two patients that were deleted 40 days before the backup and undeleted after it. Deletes the second again. */
 async function makeDeletedPatients(admin: Person) {
   const ids: number[] = []
   for (const full_name of ['Put Back', 'Deleted Again']) {
@@ -148,7 +148,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(await namesOf(clinic.people.nurse.id)).toEqual([`nurse of ${clinic.subdomain}`])
   })
 
-  test('ends its sessions', async () => {
+  test('ends all sessions of the clinic', async () => {
     const body = { refresh_token: refreshToken }
     const refreshed = await until('the clinic to be open again', async () => {
       const answer = await at.service.call('POST', '/api/auth/refresh', { body })
@@ -163,32 +163,34 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(open).toEqual([])
   })
 
-  test('keeps the known addresses of users, so that guesses from elsewhere lock no user out', async () => {
-    // A restore of everything forgets the guesses from before.
+  test("keeps users' known addresses, so that guesses from elsewhere lock no user out", async () => {
+    // The wait after the guesses must last until the sign-ins.
+    at.service.clock.stop()
+    // A restore of everything deletes the failure counts of earlier guesses.
     await guessUntilRefused(guess)
     expect((await enter(HOME)).status).toBe(200)
     expect((await enter('192.0.2.1')).status).toBe(429)
   })
 
-  test('deletes a patient again who was put back since the backup, from today on', async () => {
+  test('deletes again any patient undeleted after the backup, counting days from the restore', async () => {
     expect(await daysSinceDeletion('patients', patients.ids)).toEqual([0, 5])
   })
 
   if (what === 'one clinic')
-    test('touches no row and no session of another', async () => {
-      // Not even rewritten.
+    test('touches no row and no session of another clinic', async () => {
+      // The restore did not even rewrite these rows.
       expect(await neighbourRows()).toEqual(neighbours)
       expect((await at.call(neighbour, 'GET', '/api/users/me')).status).toBe(200)
       expect(done.deleted).toEqual([])
     })
   else
-    test('deletes a clinic again that was put back since the backup, from today on', async () => {
+    test('deletes again any clinic undeleted after the backup, counting days from the restore', async () => {
       expect(rehearsed.deleted).toEqual(clinics.ids.slice(0, 1))
       await clinics.expectDeleted(done, done.as)
     })
 
   if (what === 'one clinic')
-    test('keeps registration closed when it was closed since, and names the case', async () => {
+    test('keeps registration closed if it was closed after the backup, and reports that case', async () => {
       const [{ settings }] = await at.sql('select settings from tenants where id = $1', [clinic.id])
       expect(settings).toEqual({ colour: 'blue', registration: 'closed' })
       const fields = ['registration']
@@ -196,7 +198,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     })
 })
 
-test('deletes a clinic again that was put back since the backup, when it alone is restored', async () => {
+test('a restore of a clinic that was undeleted after the backup deletes the clinic again', async () => {
   at.root.token = (await at.again(at.root)).token
   const clinics = await makeDeletedClinics()
   const order = { backup_id: await make(at.service, at.root), tenant_id: clinics.ids[0] }
@@ -206,7 +208,7 @@ test('deletes a clinic again that was put back since the backup, when it alone i
   await clinics.expectDeleted(done, done.as)
 })
 
-test('lets an admin restore their own clinic from its own backup, and touches no row of another', async () => {
+test('an admin can restore their own clinic from its own backup without touching rows of another clinic', async () => {
   const clinic = await at.anotherClinic()
   const { admin, nurse } = clinic.people
   const backup_id = await make(at.service, admin)

@@ -1,4 +1,4 @@
-/** `wardkeep backup verify --drill` and `restore`, of a backup that the database knows. */
+/** `wardkeep backup verify --drill` and `restore`, with a backup that is in the database. */
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -21,17 +21,17 @@ beforeAll(async () => {
   return opened.close
 })
 
-describe('verify --drill', () => {
-  test('restores one into a server that goes again, and enters how long that took', async () => {
+describe('wardkeep backup verify --drill', () => {
+  test('restores a backup into a temporary server, and records the duration', async () => {
     const ended = await run(['verify', everything.backup_id, '--drill', '--json'])
     expect(ended.code, ended.stderr).toBe(0)
     expect(JSON.parse(ended.stdout).drill_seconds).toBeGreaterThan(0)
     expect(ended.stderr).toMatch(/^(drill: \d+ %\n)+$/)
     expect((await readdir(folder)).filter((name) => name.startsWith('drill-'))).toEqual([])
-    expect((await run(['list'])).stdout).toMatch(/restored in \d+ s$/m)
+    expect((await run(['list'])).stdout).toMatch(/test restore took \d+ s$/m)
   })
 
-  test('of a file needs no database, and opens what was sealed', async () => {
+  test('needs no database to verify a file, and decrypts its encrypted values', async () => {
     const elsewhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
     const args = ['verify', fileOf(everything.backup_id), '--drill', '--json']
     const ended = await run(args, elsewhere)
@@ -41,20 +41,20 @@ describe('verify --drill', () => {
     expect(drill_seconds).toBeGreaterThan(0)
   })
 
-  test('of one clinic is refused with a sentence', async () => {
+  test('refuses a backup of one clinic with a message', async () => {
     const ended = await run(['verify', ofOne.backup_id, '--drill'])
     expect(ended).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'A drill is of a backup of everything; this one is of one tenant.\n',
+      stderr: 'A test restore requires a full backup. This is a backup of one tenant.\n',
     })
     const file = await run(['verify', fileOf(ofOne.backup_id), '--drill'])
     expect(file).toMatchObject({ code: 1, stdout: '' })
-    expect(file.stderr).toMatch(/of one clinic/)
+    expect(file.stderr).toMatch(/of one tenant/)
   })
 })
 
-describe('restore in place', () => {
+describe('wardkeep backup restore in place', () => {
   const nameNow = async () => {
     const [row] = await service.database.sql('select name from tenants where id = $1', [clinic.id])
     return row?.name
@@ -62,7 +62,7 @@ describe('restore in place', () => {
   const rename = (name: string) =>
     service.database.sql('update tenants set name = $2 where id = $1', [clinic.id, name])
 
-  test('says what it would do, and does it where that is wanted', async () => {
+  test('previews the restore, and performs it after confirmation', async () => {
     await rename('As it was')
     const { backup } = await made()
     await rename('As it is')
@@ -78,7 +78,7 @@ describe('restore in place', () => {
     expect(ended.code, ended.stderr).toBe(0)
     expect(ended.stderr).toMatch(/^(restoring: \d+ %\n)+$/)
     expect(await nameNow()).toBe('As it was')
-    const [, safety] = /What was before is in backup (\S+)[.]/.exec(ended.stdout) ?? []
+    const [, safety] = /The state before the restore is in backup (\S+)[.]/.exec(ended.stdout) ?? []
     const back = await run([
       'restore',
       String(safety),
@@ -91,34 +91,35 @@ describe('restore in place', () => {
     expect(await nameNow()).toBe('As it is')
   })
 
-  test('says which clinics go, as they were not there then, also where nothing else differs', async () => {
+  test('names newer clinics that it would delete, even if nothing else differs', async () => {
     const { backup } = await made()
     const [row] = await service.database.sql<{ id: number }>(
       "insert into tenants (name, subdomain) values ('Younger', 'younger') returning id",
     )
-    const going = (words: string) => `${words}, as they were not there then: tenants ${row?.id}.`
+    const going = (words: string) =>
+      `${words} because they do not exist in the backup: tenants ${row?.id}.`
     const dry = await run(['restore', backup.backup_id, '--dry-run'])
     expect(dry.code, dry.stderr).toBe(0)
-    expect(dry.stdout).toContain(`would do:\n${going('Would be deleted')}\n`)
+    expect(dry.stdout).toContain(`would change:\n${going('Would be deleted')}\n`)
     expect(dry.stdout).not.toContain('nothing')
     const ended = await run(['restore', backup.backup_id, '--yes'])
     expect(ended.code, ended.stderr).toBe(0)
-    expect(ended.stdout).toContain(`is restored:\n${going('Deleted')}\n`)
+    expect(ended.stdout).toContain(`was restored. Changes:\n${going('Deleted')}\n`)
     const same = await run(['restore', backup.backup_id, '--dry-run'])
-    expect(same.stdout).toContain('  nothing: all is as it was then\n')
+    expect(same.stdout).toContain('  nothing, because nothing differs from the backup\n')
   })
 
   test.each([
-    ['a tenant that it does not hold', ['--tenant', '999999', '--yes'], /purged|gone/],
-    ['what is no tenant', ['--tenant', 'north', '--yes'], /the id of the tenant, a number/],
-    ['an access that there is none', ['--access', 'all', '--yes'], /merged or backup/],
+    ['a tenant that is not in the backup', ['--tenant', '999999', '--yes'], /purged|gone/],
+    ['an invalid tenant ID', ['--tenant', 'north', '--yes'], /the id of the tenant as a number/],
+    ['an unknown access mode', ['--access', 'all', '--yes'], /merged or backup/],
   ])('refuses %s', async (_what, args, sentence) => {
     const ended = await run(['restore', everything.backup_id, ...args])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(sentence)
   })
 
-  test('refuses what is no backup, and a file with what is of one in its place', async () => {
+  test('refuses an unknown backup, and --dry-run with a file', async () => {
     expect((await run(['restore', randomUUID(), '--yes'])).code).toBe(1)
     const ended = await run(['restore', '/nowhere/at.all', '--dry-run'])
     expect(ended.stderr).toContain('--dry-run')

@@ -1,5 +1,6 @@
 /**
- * One restore of everything: rows come back, access that was revoked since the backup does not, and the result names each
+ * One restore of everything: rows come back, access that was revoked since the backup does not, and the result names
+ * each
  * case.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -12,13 +13,13 @@ import { openRestoring, type Restoring } from './restoring.ts'
 import { make } from './support.ts'
 
 let at: Restoring
-/** The clinics whose data, access, second factors and webhooks change. */
+/** The clinics whose data, access, second factors and webhooks change after the backup. */
 let data: Clinic
 let access: Clinic
 let factors: Clinic
 let hooks: WebhookClinic
 let done: any
-/** What a dry run of the same restore has told. */
+/** The result of a dry run of the same restore. */
 let rehearsed: any
 let root: Person
 
@@ -45,7 +46,7 @@ beforeAll(async () => {
 const casesOf = (table: string, ids: readonly number[]) =>
   done.access.cases.filter((one: any) => one.table === table && ids.includes(one.id))
 const expected: object[] = []
-/** Expects the cases of these rows, and no other case of them. */
+/** Expects exactly these reported differences for these rows. */
 function expectCases(table: string, ids: readonly number[], cases: readonly [number, string[]][]) {
   const all = cases.map(([id, fields]) => ({ table, id, fields }))
   expected.push(...all)
@@ -101,7 +102,7 @@ async function accessChanges() {
   }
 }
 
-/** The role then, the role now, and the role after the restore. */
+/** A user's role in the backup, the current role, and the role after the restore. */
 const ROLES = [
   ['doctor', 'receptionist', 'receptionist'],
   ['doctor', 'auditor', 'auditor'],
@@ -114,7 +115,7 @@ const roleIds: number[] = []
 async function roleChanges() {
   for (const [index, [then]] of ROLES.entries()) {
     const [{ id }] = await at.sql(
-      // With its key: the upkeep would fold the name at some minute, and the row would differ.
+      // Sets the folded name, because the upkeep job would otherwise set it at some point and change the row.
       `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
        values ($1, $2, 'Somebody', $3, '-', $4, true) returning id`,
       [data.id, `role${index}@north.test`, then, nameKey('Somebody')],
@@ -146,7 +147,7 @@ const listed = (then?: boolean, now?: boolean, after?: boolean, isCase = false):
   after,
   isCase,
 ]
-/** A setting of a clinic then, now and after the restore, and whether the result names it. */
+/** A clinic's setting in the backup, now and after the restore, and whether the result reports it. */
 const SETTINGS: Setting[] = [
   registration('open', 'closed', 'closed', true),
   registration('open', 'approval', 'approval', true),
@@ -201,7 +202,7 @@ const NOW = 'http://127.0.0.1:9/now'
 interface Change {
   events?: string[]
   change: object
-  /** The fields that the result names. */
+  /** The fields that the restore result reports. */
   fields: string[]
 }
 const ACTIVE = { url: THEN, is_active: true, disabled_reason: null }
@@ -228,7 +229,7 @@ const WEBHOOKS: Record<string, Change> = {
   'a deactivation by its administrator': { change: { is_active: false }, fields: ['is_active'] },
 }
 const webhookIds: number[] = []
-/** Deactivated by failures at another URL, and deleted. */
+/** Two webhooks: one deactivated by failures at another URL, and one deleted. */
 let failing: number
 let deleted: number
 
@@ -252,7 +253,7 @@ async function webhookChanges() {
   }
 }
 
-test('restores rows that were changed, added and deleted since the backup', async () => {
+test('a restore reverts rows that were changed, added or deleted after the backup', async () => {
   const { nurse, admin } = data.people
   expect(await at.nameOf(nurse.id)).toBe('nurse of north')
   expect(await at.nameOf(added)).toBeUndefined()
@@ -260,14 +261,14 @@ test('restores rows that were changed, added and deleted since the backup', asyn
   expectCases('users', [admin.id], [[admin.id, ['deleted']]])
   const path = `/api/admin/departments?tenant_id=${data.id}&sort_by=id&sort_order=asc`
   const { body } = await at.call(root, 'GET', path)
-  // Including names that two rows have exchanged.
+  // The names include two that rows have exchanged.
   expect(body.items).toMatchObject([
     { id: data.departmentId, name: 'Surgery', head_doctor_id: null },
     { id: Number(swapped), name: 'Cardiology' },
   ])
 })
 
-test('deletes a clinic that the backup does not know, as an operator would', async () => {
+test('a restore deletes a clinic that is not in the backup, in the same way as an operator', async () => {
   const [clinic] = await at.sql('select deleted_at, is_active from tenants where id = $1', [
     later.id,
   ])
@@ -280,7 +281,7 @@ test('deletes a clinic that the backup does not know, as an operator would', asy
   ])
 })
 
-test('ends every session, and adds one journal entry to each clinic', async () => {
+test('a restore ends every session, and adds one journal entry to each clinic', async () => {
   for (const { people } of [data, access, factors])
     expect((await at.call(people.nurse, 'GET', '/api/users/me')).status).toBe(401)
   const entries = await at.sql(
@@ -297,8 +298,8 @@ test('ends every session, and adds one journal entry to each clinic', async () =
 const rowOf = async (id: number) =>
   (await at.sql('select role, is_active, can_see_all_patients from users where id = $1', [id]))[0]
 
-describe('access', () => {
-  test('keeps the stricter of then and now, and names each case', async () => {
+describe('the access of users after a restore', () => {
+  test("is the stricter of the backup's and the current access, and each difference is reported", async () => {
     const { nurse, doctor, auditor, admin, receptionist } = access.people
     expect(await rowOf(nurse.id)).toMatchObject({ is_active: false })
     expect(await rowOf(admin.id)).toMatchObject({ role: 'receptionist' })
@@ -324,7 +325,7 @@ describe('access', () => {
     expect(entry.kept).toEqual({ total: 5, cases: casesOf('users', ids) })
   })
 
-  test.each(ROLES)('makes a former %s who is %s now a %s', async (...role) => {
+  test.each(ROLES)('restores a %s of the backup who is %s now as a %s', async (...role) => {
     const id = roleIds[ROLES.findIndex((one) => one.join() === role.join())] ?? 0
     expect(await rowOf(id)).toMatchObject({ role: role[2] })
     expectCases('users', [id], role[0] === role[2] ? [] : [[id, ['role']]])
@@ -338,16 +339,16 @@ describe('access', () => {
     expectCases('tenants', [id], isCase ? [[id, [key]]] : [])
   })
 
-  test('names a second factor that was replaced', () => {
+  test('reports each second factor that was replaced after the backup', () => {
     const { nurse, doctor } = factors.people
     expectCases('users', [nurse.id, doctor.id], [[doctor.id, ['second_factor']]])
   })
 })
 
-describe('a webhook', () => {
+describe('a restored webhook', () => {
   const webhook = async (id: number) =>
     (await at.sql('select url, is_active, disabled_reason from webhooks where id = $1', [id]))[0]
-  /** Expects the row and the case of the webhook, and that its administrator can activate it. */
+  /** Expects this row and this reported difference, and that the webhook's administrator can activate it. */
   async function expectWebhook(id: number, fields: string[], row: object) {
     expect(await webhook(id)).toEqual(row)
     expectCases('webhooks', [id], fields.length > 0 ? [[id, fields]] : [])
@@ -356,7 +357,7 @@ describe('a webhook', () => {
   }
 
   test.each(Object.keys(WEBHOOKS))(
-    'does not widen what it sends, or change its URL, after it got %s',
+    'keeps its narrower events and its current URL, after it got %s',
     async (what) => {
       const id = webhookIds[Object.keys(WEBHOOKS).indexOf(what)] ?? 0
       const fields = WEBHOOKS[what]?.fields ?? []
@@ -364,20 +365,20 @@ describe('a webhook', () => {
     },
   )
 
-  test('stays inactive at its former URL where failures have deactivated it since', () =>
+  test('stays inactive at its former URL if failures deactivated it after the backup', () =>
     expectWebhook(failing, ['is_active', 'url'], INACTIVE))
 
-  test('comes back inactive where it was deleted since', () =>
+  test('is inactive if it was deleted after the backup', () =>
     expectWebhook(deleted, ['deleted'], INACTIVE))
 })
 
-test('names no other case', () => {
+test('a restore reports no other access differences', () => {
   expect(done.access.cases).toEqual(expect.arrayContaining(expected))
   expect(done.access.cases).toHaveLength(expected.length)
   expect(done.access.total).toBe(expected.length)
 })
 
-test('can be undone with its safety backup', async () => {
+test('a restore can be undone with its safety backup', async () => {
   const { items } = (await at.call(root, 'GET', '/api/admin/backup/list')).body
   expect(items.find((one: any) => one.backup_id === done.safety_backup_id)).toMatchObject({
     reason: 'safety',

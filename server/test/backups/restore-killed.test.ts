@@ -1,8 +1,8 @@
-/** A restore killed with -9 at each of its steps: the old state stays, in every table, and nothing stays closed. */
+/** Kills a restore with -9 at each of its steps: the old state stays in every table, and maintenance mode ends. */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
 import { signIn } from '../support/clinics.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   return at.close
 })
 
-let other: Connection
+let other: PgConnection
 
 beforeEach(async () => {
   other = ownerClient(at.service.database.address)
@@ -37,21 +37,21 @@ const namesNow = () =>
   )
 
 const WRITTEN = 'select from users for update'
-/** What somebody else holds, for the restore to stop at: each a step further. */
+/** Locks at which the restore stops, each one step later than the previous. */
 const STEPS = [
-  // The first: whoever comes next writes there before, to bury the one that was killed.
-  ['everything', 'the safety backup is begun', 'lock table backups in share mode'],
-  ['everything', 'who writes is waited for', 'lock table users in row exclusive mode'],
+  // Must be the first step, because a later process writes here earlier, to mark the killed job as failed.
+  ['everything', 'the safety backup begins', 'lock table backups in share mode'],
+  ['everything', 'it waits for writers', 'lock table users in row exclusive mode'],
   ['one clinic', 'rows are written', WRITTEN],
   ['everything', 'rows are written', WRITTEN],
 ] as const
 
-/** Signs somebody in. Answers by which status they are served. */
+/** Signs the person in. Returns a function that sends a request and returns the response status. */
 async function asking(person: Parameters<typeof signIn>[1]) {
   const { access_token: token } = await signIn(at.service, person)
   return async () => (await at.service.call('GET', '/api/users/me', { token })).status
 }
-/** Kills a restore once it waits for what is held, and waits until whoever asks is served again. */
+/** Kills a restore once it waits for the lock, and waits until requests are served again. */
 async function killWaiting(args: string[], held: string, ask: () => Promise<number>) {
   await other.query(`begin; ${held}`)
   const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -71,13 +71,13 @@ async function killWaiting(args: string[], held: string, ask: () => Promise<numb
   expect(await ask()).toBe(503)
   run.signal('SIGKILL')
   await run.ended
-  // Also while the statement that it was in would wait on.
+  // Maintenance mode ends even though the interrupted statement would keep waiting.
   await until('the service to be open', async () => (await ask()) === 200 || undefined)
   await other.query('rollback')
   expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])
 }
 
-test.each(STEPS)('of %s, killed where %s', async (what, _step, held) => {
+test.each(STEPS)('recovers from a restore of %s killed when %s', async (what, _step, held) => {
   const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
   if (what === 'everything') return killWaiting([], held, operator)
   const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
@@ -87,10 +87,10 @@ test.each(STEPS)('of %s, killed where %s', async (what, _step, held) => {
   })
 })
 
-test('the next one buries it with what it has left, and is not held up', async () => {
+test('the next restore marks the killed job and its safety backup as failed, and is not blocked by them', async () => {
   const { sql } = at.service.database
   const [half] = [randomUUID()]
-  // As one leaves it that is killed while its safety backup is written.
+  // Simulates a process that was killed while it wrote its safety backup.
   await sql(`insert into backups (id, type, reason) values ($1, 'full', 'safety')`, [half])
   await sql(
     `update backup_jobs set status = 'running', started_at = now()

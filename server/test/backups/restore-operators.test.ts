@@ -1,4 +1,4 @@
-/** Superadmins: a restore leaves one who can sign in, and no admin of a tenant removes one with it. */
+/** A restore always leaves a superadmin who can sign in. A tenant's admin cannot remove a superadmin by a restore. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
@@ -23,7 +23,7 @@ beforeEach(async () => {
   clinic = await at.anotherClinic()
 })
 
-/** Makes a superadmin of the tenant and signs them in. */
+/** Makes a superadmin who belongs to the tenant, and signs them in. */
 async function makeSuperadmin(tenantId: number, subdomain: string): Promise<Person> {
   const account = { email: `second@${subdomain}.test`, password: PASSWORD }
   const made = await at.call(root, 'POST', '/api/admin/users', {
@@ -39,7 +39,7 @@ async function makeSuperadmin(tenantId: number, subdomain: string): Promise<Pers
 const rowOf = async (id: number) =>
   (await at.sql('select role, is_active from users where id = $1', [id]))[0]
 
-/** Orders a restore of the platform as the command line does, without a user of the service. Returns its job. */
+/** Requests a restore of the platform as the command line does, without a user. Returns the job. */
 async function orderAsHost(backup_id: string, options: Partial<Wanted>) {
   const backup = { backup_id, type: 'full', status: 'completed' } as Backup
   const wanted = {
@@ -62,14 +62,14 @@ async function makeWithout(tenantId: number) {
   return backup
 }
 
-test('refuses to remove the only superadmin, unless access is restored as well', async () => {
+test('a restore cannot remove the only superadmin, unless it restores access as well', async () => {
   const id = await make(at.service, root)
   const second = await makeSuperadmin(root.tenant_id, 'platform')
   expect((await at.call(second, 'DELETE', `/api/admin/users/${root.id}`)).status).toBe(204)
   for (const dry_run of [true, false])
     expect(await orderAsHost(id, { dry_run })).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('no superadmin would be left who can sign in'),
+      error: expect.stringContaining('no superadmin could sign in after the restore'),
     })
   expect(await rowOf(second.id)).toEqual({ role: 'superadmin', is_active: true })
   expect(await orderAsHost(id, { access: 'backup' })).toMatchObject({ status: 'completed' })
@@ -77,7 +77,7 @@ test('refuses to remove the only superadmin, unless access is restored as well',
   expect(await rowOf(second.id)).toBeUndefined()
 })
 
-test('lets no admin remove a superadmin who was created or promoted since the backup', async () => {
+test("an admin's restore cannot remove a superadmin who was created or promoted after the backup", async () => {
   const { admin, nurse, doctor } = clinic.people
   await at.sql('update users set is_active = false where id = $1', [doctor.id])
   const backup_id = await make(at.service, admin)
@@ -90,23 +90,23 @@ test('lets no admin remove a superadmin who was created or promoted since the ba
   for (const id of [second.id, ...promoted])
     expect(await rowOf(id)).toEqual({ role: 'superadmin', is_active: true })
   await at.again(second, clinic.subdomain)
-  // A superadmin may.
+  // A superadmin may restore such a backup.
   await at.restore(root, { backup_id })
   expect(await rowOf(second.id)).toBeUndefined()
   expect(await rowOf(nurse.id)).toEqual({ role: 'nurse', is_active: true })
 })
 
-test('refuses to restore an account whose address now belongs to a superadmin', async () => {
+test('a restore of an account is refused if a superadmin now has its address', async () => {
   const { admin, nurse } = clinic.people
   const backup_id = await make(at.service, admin)
   expect((await at.call(root, 'DELETE', `/api/admin/users/${nurse.id}`)).status).toBe(204)
   const second = await makeSuperadmin(clinic.id, clinic.subdomain)
   await at.sql('update users set email = $2 where id = $1', [second.id, nurse.email])
   const restored = at.restore(admin, { backup_id }, clinic.subdomain)
-  await expect(restored).rejects.toThrow(/that of a superadmin/)
+  await expect(restored).rejects.toThrow(/that of another superadmin/)
 })
 
-test('lets a superadmin of a clinic restore everything, unless that deletes the clinic', async () => {
+test('a superadmin of a clinic can restore everything, unless that deletes their own clinic', async () => {
   const { id, subdomain } = clinic
   const second = await makeSuperadmin(id, subdomain)
   const [backup_id, without] = [await make(at.service, root), await makeWithout(id)]

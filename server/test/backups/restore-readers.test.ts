@@ -1,4 +1,4 @@
-/** What a restore prepares holds back no reader of the journal, whose horizon is the oldest number that runs. */
+/** Preparing a restore does not block journal readers, whose horizon is the oldest running transaction ID. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { Store } from '../../src/features/backups/stores/store.ts'
@@ -11,7 +11,7 @@ import { workOn } from './working.ts'
 
 let service: Service
 let root: Person
-/** One whose first half is the journal, and whose second is users. */
+/** A backup whose first half is the journal, and whose second half is users. */
 let backup: string
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
   backup = (await create(null, () => undefined)).backup_id
 })
 
-/** Rows of users that no compression makes smaller. */
+/** Adds incompressible rows to users. */
 const fattenUsers = ({ id }: Clinic) =>
   service.database.sql(
     `insert into users (tenant_id, email, full_name, role, password_hash)
@@ -36,7 +36,7 @@ const fattenUsers = ({ id }: Clinic) =>
     [id],
   )
 
-/** A store that hands out the first part of a file, and the rest once it is let go. */
+/** Returns a store that pauses after the first part of a file until it is released. */
 function halting(share: number) {
   const folder = folderStore(`${service.dataDir}/backups`)
   const { promise: halted, resolve: halt } = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ function halting(share: number) {
   return { store, halted, letGo }
 }
 
-/** Asks what a restore would do, and lets a worker be at it on the store. */
+/** Requests a dry run, and starts a worker that uses this store. */
 async function rehearse(store: Store): Promise<string> {
   const { body } = await service.call('POST', '/api/admin/backup/restore', {
     token: root.token,
@@ -76,7 +76,7 @@ const backends = (condition: string, values: unknown[] = []) =>
     values,
   )
 
-/** Every row has come onto the stage, and once. */
+/** Expects that every row reached the staging tables exactly once. */
 async function expectNoDifference(job: string) {
   const { status, error, result } = await ended(service, root, job)
   expect({ status, error }).toEqual({ status: 'completed', error: null })
@@ -86,7 +86,7 @@ async function expectNoDifference(job: string) {
   expect(result.tables).toEqual(Object.fromEntries(names.map((name) => [name, none])))
 }
 
-/** Asks what a restore would do. Once it returns, the store stalls behind some rows of the table. */
+/** Requests a dry run. Returns once the store has stalled after some rows of the table. */
 async function stallBehind(table: string, share: number) {
   const { store, halted, letGo } = halting(share)
   const job = await rehearse(store)
@@ -100,16 +100,16 @@ async function stallBehind(table: string, share: number) {
 }
 
 test.each([
-  // The last ones before the journal, which stays as it is.
-  ['that stay where they are', 'departments', 0.2],
+  // These rows come last before the journal, which is not restored.
+  ['that are not restored', 'departments', 0.2],
   ['that are restored', 'users', 0.8],
-])('no transaction waits for a store that stalls amid rows %s', async (_, table, share) => {
+])('no transaction stays open while the store stalls between rows %s', async (_, table, share) => {
   const { job, letGo } = await stallBehind(table, share)
   letGo()
   await expectNoDifference(job)
 })
 
-test('what a restore would do is counted without a number', async () => {
+test('a dry run counts rows without using a transaction ID', async () => {
   const { job, letGo } = await stallBehind('users', 0.8)
   const somebody = ownerClient(service.database.address)
   await somebody.connect()

@@ -1,4 +1,4 @@
-/** Restores that are refused, and touch nothing. */
+/** Refused restores change nothing. */
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
@@ -29,7 +29,7 @@ async function expectUntouched(): Promise<void> {
   expect(await at.nameOf(clinic.people.nurse.id)).toBe('Since')
 }
 
-test('refuses a restore without confirmation, of another type, and of the backup of others', async () => {
+test('refuses a restore without confirmation, with a backup of another type, or of another clinic', async () => {
   const { root, south } = at
   const full = await make(at.service, root)
   const own = await make(at.service, clinic.people.admin)
@@ -46,7 +46,7 @@ test('refuses a restore without confirmation, of another type, and of the backup
 test.each([
   ['everything', (id: string) => ({ backup_id: id })],
   ['one clinic', (id: string) => ({ backup_id: id, tenant_id: clinic.id })],
-])('refuses a restore of %s whose sealed fields cannot be decrypted', async (_what, wanted) => {
+])('refuses a restore of %s if its encrypted fields cannot be decrypted', async (_what, wanted) => {
   const { doctor } = clinic.people
   const created = await at.call(doctor, 'POST', '/api/patients', { full_name: 'Paula Patient' })
   expect(created.status).toBe(201)
@@ -62,7 +62,7 @@ test.each([
   await flip()
   await renamed()
   expect(await refusal(at.root, wanted(backup))).toMatch(
-    /patients[.]sealed_full_name of row \d+ does not open/,
+    /patients[.]sealed_full_name of row \d+ cannot be decrypted/,
   )
   await expectUntouched()
   const read = await until('the service to be open again', async () => {
@@ -72,7 +72,7 @@ test.each([
   expect(read.body).toMatchObject({ full_name: 'Paula Patient' })
 })
 
-test('names the subdomain that another clinic has by now', async () => {
+test('names the subdomain that another clinic has taken since the backup', async () => {
   const backup = await make(at.service, at.root)
   const { subdomain } = clinic
   await at.sql(`update tenants set subdomain = subdomain || '-moved' where id = $1`, [clinic.id])
@@ -81,13 +81,13 @@ test('names the subdomain that another clinic has by now', async () => {
   expect(status).toBe(201)
   await renamed()
   expect(await refusal(at.root, { backup_id: backup, tenant_id: clinic.id })).toBe(
-    'subdomain: already taken; choose another.',
+    'subdomain: this subdomain is taken. Choose another one.',
   )
   await expectUntouched()
   await at.call(at.root, 'DELETE', `/api/admin/tenants/${body.id}`)
 })
 
-/** Restores from an order that was given a while ago, when no process was there to take it. */
+/** Restores from a request that has waited for a while, because no worker was running. */
 async function orderedBefore(backup: string, ago: string) {
   const [{ id }] = await at.sql(
     `insert into backup_jobs (id, backup_id, kind, options, actor, created_at)
@@ -98,7 +98,7 @@ async function orderedBefore(backup: string, ago: string) {
   return at.over(id)
 }
 
-test('refuses an order that waited for more than an hour, and follows a younger one', async () => {
+test('refuses a restore that waited for more than an hour, and runs a newer one', async () => {
   const backup = await make(at.service, at.root)
   await renamed()
   const safetyBackups = () => at.sql(`select id from backups where reason = 'safety' order by id`)
@@ -106,7 +106,7 @@ test('refuses an order that waited for more than an hour, and follows a younger 
   const late = await orderedBefore(backup, '61 minutes')
   expect(late).toMatchObject({ status: 'failed', result: null })
   expect(late.error).toMatch(
-    /^Refused: it was ordered at \S+Z and waited too long; order it again[.]$/,
+    /^Refused: it was requested at \S+Z and waited too long. Request it again[.]$/,
   )
   await expectUntouched()
   expect(await safetyBackups()).toEqual(before)
@@ -114,7 +114,7 @@ test('refuses an order that waited for more than an hour, and follows a younger 
   expect(await at.nameOf(clinic.people.nurse.id)).toBe(`nurse of ${clinic.subdomain}`)
 })
 
-test('refuses a purged tenant, and leaves it out of a restore of everything', async () => {
+test('refuses to restore a purged tenant, and leaves the tenant out of a restore of everything', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, at.root)
   await at.sql(
@@ -128,8 +128,8 @@ test('refuses a purged tenant, and leaves it out of a restore of everything', as
   expect(await at.sql('select from tenants where id = $1', [id])).toEqual([])
 })
 
-// The last, because the database is another installation from here on.
-test('refuses the backup of another installation or schema, and another file', async () => {
+// Must be the last test, because the database belongs to another installation afterwards.
+test('refuses a backup of another installation or schema, and a file with other contents', async () => {
   const id = await make(at.service, at.root)
   await renamed()
   await at.sql('update installation set id = gen_random_uuid()')
@@ -138,13 +138,13 @@ test('refuses the backup of another installation or schema, and another file', a
   const newer = await make(at.service, at.root)
   await at.sql('delete from migrations where version = 9999')
   expect(await refusal(at.root, { backup_id: newer })).toMatch(
-    /^Refused: the backup has schema 9999, and this release knows \d+: start the newer release/,
+    /^Refused: the backup has schema version 9999, but this release only supports up to \d+\. Install the newer release/,
   )
   const second = await make(at.service, at.root)
   await at.sql("update migrations set checksum = 'other' where version = 1")
-  expect(await refusal(at.root, { backup_id: second })).toMatch(/other migrations/)
+  expect(await refusal(at.root, { backup_id: second })).toMatch(/different migrations/)
   await writeFile(fileOf(at.service, second), 'something else')
-  expect(await refusal(at.root, { backup_id: second })).toMatch(/cannot be used/)
+  expect(await refusal(at.root, { backup_id: second })).toMatch(/not usable/)
   await expectUntouched()
   expect((await at.call(at.root, 'GET', '/api/users/me')).status).toBe(200)
 })

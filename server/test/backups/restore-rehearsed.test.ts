@@ -1,4 +1,4 @@
-/** A restore changes exactly the rows that its dry run reports, including unique values that moved to another row. */
+/** A restore changes exactly the rows that its dry run reports, even if unique values moved to other rows. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
@@ -48,7 +48,7 @@ async function ok(answer: ReturnType<Restoring['call']>) {
   return body
 }
 
-/** Patients of the clinic, whose identifiers go from one to the other. */
+/** Makes patients of the clinic that exchange identifiers. */
 function identifiersOf({ people: { admin } }: Clinic) {
   const byAdmin = (method: string, path: string, body?: object) =>
     ok(at.call(admin, method, `/api/patients${path}`, body))
@@ -65,11 +65,11 @@ function identifiersOf({ people: { admin } }: Clinic) {
     await byAdmin('POST', `/${to}/restore`)
   }
   return {
-    /** Makes pairs. Returns what exchanges their identifiers. */
+    /** Makes pairs. Returns a function that exchanges their identifiers. */
     async make() {
       const [first, second] = await makePair('X-1')
       const [older, younger] = await makePair('X-2')
-      // The living patient is the younger of one pair and the older of another.
+      // The living patient is the younger one of the first pair, and the older one of the second pair.
       const [living, deleted] = await makePair('X-3')
       await handOver(deleted, living)
       return async () => {
@@ -132,7 +132,7 @@ async function changedSince(clinic: Clinic) {
       }),
     )
   await hire('nurse')
-  // The restore removes rows that these refer to, which empties their references.
+  // The restore removes the rows to which these rows refer, which clears the references.
   const hired = await hire('doctor')
   const later = await insertDepartment('Later')
   await sql('update users set department_id = $2 where id = $1', [admin.id, later])
@@ -160,10 +160,10 @@ test.each<[string, { isOne: boolean; access?: string }]>([
   ['everything with its access', { isOne: false, access: 'backup' }],
   ['one clinic', { isOne: true }],
   ['one clinic with its access', { isOne: true, access: 'backup' }],
-])('restores %s exactly as its dry run reports', async (_, { isOne, ...how }) => {
+])('restores %s exactly as the dry run reports', async (_, { isOne, ...how }) => {
   const clinic = await at.anotherClinic()
   const { backup_id, then } = await changedSince(clinic)
-  /** Orders a restore. Nobody signs in after it, which would change a row. */
+  /** Requests a restore. Nobody signs in after the restore, because a sign-in would change a row. */
   async function resultOf(wanted: object) {
     const order = { ...how, ...(isOne ? { tenant_id: clinic.id } : {}), ...wanted, backup_id }
     const { job_id } = await ok(at.call(at.root, 'POST', '/api/admin/backup/restore', order))

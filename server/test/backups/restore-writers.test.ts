@@ -1,6 +1,6 @@
 /**
- * Everything is restored in place while three nodes take writes, one of which hears of nothing: no acknowledged
- * change is nowhere, nobody is answered while all is closed, and what providers tell is kept.
+ * Restores everything in place while three nodes accept writes, one of which gets no notifications: no acknowledged
+ * change is lost, maintenance mode serves nobody, and provider notifications are kept.
  */
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -18,25 +18,25 @@ import { scratch } from '../support/scratch.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
-  type Closing,
   type Entry,
   keepLedger,
   keepNotices,
+  type MaintenancePeriod,
   type Request,
   type Writer,
-  watchClosing,
+  watchMaintenance,
 } from './ledger.ts'
 import { contents, make } from './support.ts'
 
-/** A node has to know of a closing by then. */
+/** How long a node may still serve requests after maintenance mode has begun. */
 const HEARD_WITHIN_MS = 1_000
 const TABLES = ['users', 'patients', 'webhooks'] as const
 
 interface Told {
   entries: Entry[]
   notices: Entry[]
-  closing: Closing
-  /** What is in the database at the end, and in the safety backup: values by table and id. */
+  maintenance: MaintenancePeriod
+  /** The final contents of the database and of the safety backup: values by table and ID. */
   live: Values
   safety: Values
 }
@@ -78,10 +78,11 @@ beforeAll(async () => {
   await until(
     'the node to be deaf',
     () =>
-      deaf.logged.some(([, , said]) => String(said).startsWith('lost the listener')) || undefined,
+      deaf.logged.some(([, , said]) => String(said).startsWith('change listener lost')) ||
+      undefined,
   )
 
-  const watching = await watchClosing(database.url)
+  const watching = await watchMaintenance(database.url)
   const ledger = keepLedger(writers)
   const notices = (['first', 'second'] as const).map((name) =>
     keepNotices(name, nodes[name], north.id),
@@ -113,13 +114,13 @@ beforeAll(async () => {
   told = {
     entries: ledger.entries,
     notices: notices.flatMap(({ entries }) => entries),
-    closing: await watching.stop(),
+    maintenance: await watching.stop(),
     live: await liveValues(),
     safety: await valuesIn(path),
   }
 })
 
-/** Who writes on a node: users, patients and webhooks, each new ones and one that was there before; and who only reads. */
+/** Returns the writers of a node: users, patients and webhooks, each new and existing ones, and a reader. */
 async function writersOn(node: (typeof NODES)[number]): Promise<Writer[]> {
   const service = nodes[node]
   const { email, password, token } = north.people.admin
@@ -171,7 +172,7 @@ async function writersOn(node: (typeof NODES)[number]): Promise<Writer[]> {
       service,
       signIn: signingIn,
       next: (turn): Request =>
-        // A clinic has fifty webhooks at most.
+        // A clinic can have at most fifty webhooks.
         turn % 5 === 0 && turn < 50
           ? { method: 'POST', path: path + create, body: made(String(turn)), row }
           : { method: 'PUT', path: `${path}/${id}`, body: change(String(turn)), row },
@@ -181,7 +182,7 @@ async function writersOn(node: (typeof NODES)[number]): Promise<Writer[]> {
 }
 
 const userRow = ({ id, full_name }: any) => ({ table: 'users', id: String(id), value: full_name })
-// What is sealed tells nothing; each change has its time.
+// Encrypted values cannot be compared, so the test compares the time of each change.
 const patientRow = ({ id, updated_at }: any) => ({
   table: 'patients',
   id: String(id),
@@ -221,67 +222,68 @@ async function valuesIn(path: string): Promise<Values> {
 
 const isTaken = ({ status }: Entry) => status < 300
 
-/** What was acknowledged of each row, the first answer first. */
+/** Returns the acknowledged values of each row, oldest first. */
 const acknowledged = (entries: readonly Entry[]) =>
   Map.groupBy(
     entries.filter((one) => isTaken(one) && one.row).toSorted((a, b) => a.ended - b.ended),
     ({ row }) => (row ? keyOf(row) : ''),
   )
 
-test('each change that was acknowledged is in the database, or in the safety backup', () => {
-  const { entries, notices, closing, live, safety } = told
+test('each change acknowledged during a restore is in the database or in the safety backup', () => {
+  const { entries, notices, maintenance, live, safety } = told
   const lost: string[] = []
   for (const [key, acks] of acknowledged([...entries, ...notices])) {
     const saidBy = (ack?: Entry) => ack?.row?.value
     const last = acks.at(-1)
     if (![live.get(key), safety.get(key)].includes(saidBy(last))) lost.push(`${key}: the last`)
-    if (last && last.begun > closing.last && live.get(key) !== saidBy(last))
+    if (last && last.begun > maintenance.last && live.get(key) !== saidBy(last))
       lost.push(`${key}: since it is open again`)
-    const before = acks.findLastIndex(({ ended }) => ended < closing.first)
+    const before = acks.findLastIndex(({ ended }) => ended < maintenance.first)
     if (before >= 0 && !acks.slice(before).some((ack) => saidBy(ack) === safety.get(key)))
-      lost.push(`${key}: before it was closed`)
+      lost.push(`${key}: before maintenance mode`)
   }
   expect(lost).toEqual([])
 })
 
-test('it took something back, and something was written behind it', () => {
+test('the restore undid changes in every table, and the safety backup contains them', () => {
   const { live, safety } = told
   const takenBack = (table: string) =>
     [...safety.keys()].filter((key) => key.startsWith(table) && !live.has(key))
   for (const table of TABLES) expect(takenBack(table), table).not.toEqual([])
 })
 
-/** What was begun once every node has to know of the closing, and ended before the opening. */
-const whileClosed = (entries: readonly Entry[]) =>
+/** Returns the requests that began once each node had to refuse them, and ended before maintenance mode did. */
+const inMaintenance = (entries: readonly Entry[]) =>
   entries.filter(
-    ({ begun, ended }) => begun > told.closing.first + HEARD_WITHIN_MS && ended < told.closing.last,
+    ({ begun, ended }) =>
+      begun > told.maintenance.first + HEARD_WITHIN_MS && ended < told.maintenance.last,
   )
 
 test.each(NODES)(
-  'the %s node answers nobody while all is closed but 503, and again after',
+  'the %s node answers 503 to everyone during maintenance mode, and serves them afterwards',
   (name) => {
     const own = told.entries.filter(({ node }) => node === name)
-    const closed = whileClosed(own)
-    expect(closed.filter(isTaken)).toEqual([])
-    expect(closed.filter(({ status }) => status === 503)).not.toEqual([])
+    const during = inMaintenance(own)
+    expect(during.filter(isTaken)).toEqual([])
+    expect(during.filter(({ status }) => status === 503)).not.toEqual([])
     const refused = own.filter(({ status }) => status === 503)
     expect(refused.filter(({ retryAfter }) => !(retryAfter > 0))).toEqual([])
-    expect(own.filter((one) => one.begun > told.closing.last && isTaken(one))).not.toEqual([])
+    expect(own.filter((one) => one.begun > told.maintenance.last && isTaken(one))).not.toEqual([])
     const others = own.filter((one) => !isTaken(one) && ![401, 503].includes(one.status))
     expect(others).toEqual([])
   },
 )
 
-test('a provider is told to come again, and what it has told is kept and applied', async () => {
-  const { notices, live, closing } = told
-  expect(whileClosed(notices).filter(isTaken)).toEqual([])
+test('the payment provider is told to retry during a restore, and its notifications are applied later', async () => {
+  const { notices, live, maintenance } = told
+  expect(inMaintenance(notices).filter(isTaken)).toEqual([])
   for (const name of ['first', 'second']) {
     const refused = notices.filter(({ node, status }) => node === name && status === 503)
     expect(refused, name).not.toEqual([])
     expect(refused.filter(({ retryAfter }) => !(retryAfter > 0))).toEqual([])
   }
   const ids = new Set(notices.filter(isTaken).map(({ row }) => row?.id))
-  expect(notices.filter((one) => isTaken(one) && one.ended < closing.first)).not.toEqual([])
+  expect(notices.filter((one) => isTaken(one) && one.ended < maintenance.first)).not.toEqual([])
   for (const id of ids) expect(live.has(`payment_notifications ${id}`), id).toBe(true)
   await until('all to be applied', async () => {
     const [row] = await database.sql<{ count: number }>(

@@ -1,13 +1,13 @@
-/** Two clinics that a backup is restored of, and how that is asked for. */
+/** Two clinics, and helpers that request a restore of their backups. */
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { passClosing } from './support.ts'
+import { passMaintenance } from './support.ts'
 
 type Answer = Awaited<ReturnType<Service['call']>> & { body: any }
 
 export interface Restoring {
-  /** Signs the person in anew, as a restore ends every session. */
+  /** Signs the person in again, because a restore ends every session. */
   again(person: Person, subdomain?: string): Promise<Person>
   service: Service
   root: Person
@@ -15,9 +15,9 @@ export interface Restoring {
   south: Clinic
   call(person: Person, method: string, path: string, body?: object): Promise<Answer>
   sql(text: string, values?: unknown[]): Promise<any[]>
-  /** Restores to the end. Answers the result, and whoever asked for it, signed in anew. */
+  /** Restores a backup and waits. Returns the result, and the caller with a new session. */
   restore(person: Person, body: object, subdomain?: string): Promise<any>
-  /** Waits for the end of a job: by SQL, as the sessions of those who ask end meanwhile. */
+  /** Waits for the end of a job with SQL, because the restore ends the callers' sessions. */
   over(job: string): Promise<any>
   /** Signs the superadmin in again and makes another clinic, for tests that share a service. */
   anotherClinic(): Promise<Clinic>
@@ -48,7 +48,7 @@ export async function openRestoring(
   }
 
   async function over(job: string): Promise<any> {
-    await passClosing(service, job)
+    await passMaintenance(service, job)
     return until(`job ${job} to end`, async () => {
       await service.idle('backups')
       const [row] = await sql('select status, error, result from backup_jobs where id = $1', [job])

@@ -1,12 +1,12 @@
-/** Backups from before the root key was replaced: they restore, for as long as there is one. */
+/** Backups made before a root key rotation can be restored for as long as they exist. */
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import { destroyUnneededRoots } from '../../src/features/backups/schedule/root-keys.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { systemTime } from '../../src/lib/time.ts'
+import { eventTenantId, ROOT_SEALED } from '../../src/open-features.ts'
 import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
 import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
@@ -27,7 +27,7 @@ let root: Person
 let north: Clinic
 let patientId: number
 let folder: string
-/** The backup from before. */
+/** The backup made before the rotation. */
 let old: string
 
 const open = async (key: Buffer) => {
@@ -64,7 +64,7 @@ beforeAll(async () => {
   north = await makeClinic(service, root, 'north')
   patientId = (await furnishPatient(service, north)).patientId
   old = await make(service, root)
-  // Its keys are destroyed; then the root key is another one.
+  // First destroys the data keys, then replaces the root key.
   const asked = await service.call('POST', '/api/admin/encryption/rotate', {
     token: root.token,
     body: {},
@@ -85,31 +85,31 @@ beforeAll(async () => {
     source: rootKeys(OLD, NEW),
     next: async () => ({ key: NEW, from: 'the test' }),
     sealed: ROOT_SEALED,
-    findPlatformTenant,
+    eventTenantId,
     onProgress: () => undefined,
   })
   await db.close()
   await open(NEW)
 })
 
-test('a backup names the root key that opens it', async () => {
+test('a backup names the root key that decrypts it', async () => {
   const later = await make(service, root)
   const entries = await Promise.all(
     [old, later].map(async (id) => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))),
   )
   expect(entries.map(({ keys }) => keys.root_key)).toEqual([fingerprintOf(OLD), fingerprintOf(NEW)])
-  // Its own is kept meanwhile, as the service may be asked for it.
+  // The test keeps the old key, in case the service must load it again.
   expect(await kept()).toEqual([{ fingerprint: fingerprintOf(OLD) }])
 })
 
-test('one from before is read to its end, and entered again where the database has lost it', async () => {
+test('a backup made before a root key rotation can be verified, and adopted if the database loses it', async () => {
   const { commands } = service.app.features.backups
   expect(await commands.verify(old, () => undefined)).toMatchObject({ backup_id: old })
   await sql('delete from backups where id = $1', [old])
   expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
 })
 
-/** Starts the deletion of unneeded root keys, and holds the answer to the query that finds the oldest backup. */
+/** Starts deleting unneeded root keys, and delays the result of the query for the oldest backup. */
 async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish(): Promise<void> }> {
   const proxy = await proxyTo(database)
   const address = { url: proxy.url }
@@ -133,7 +133,7 @@ async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish()
 }
 const forget = (id: string) => sql('delete from backups where id = $1', [id])
 
-test('keeps the root key of a backup that the database loses during the decision', async () => {
+test('keeps the root key of a backup whose row is lost while the rotation decides which keys to delete', async () => {
   const destruction = await destroyUpToDecision()
   await destruction.decided
   await forget(old)
@@ -142,7 +142,7 @@ test('keeps the root key of a backup that the database loses during the decision
   expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
 })
 
-test('keeps the root key of a backup that is adopted during the decision', async () => {
+test('keeps the root key of a backup that is adopted while the rotation decides which keys to delete', async () => {
   await forget(old)
   const destruction = await destroyUpToDecision()
   await destruction.decided
@@ -170,7 +170,7 @@ test('keeps the root key of a failed backup whose file is still stored', async (
   await sql(`update backups set status = 'completed' where id = $1`, [old])
 })
 
-test('it restores, with the keys of its time, and what comes back opens', async () => {
+test('an old backup is restored with its own keys, and the restored values can be decrypted', async () => {
   await sql(`update users set full_name = 'Since' where id = $1`, [north.people.nurse.id])
   await sql('delete from patients where id = $1', [patientId])
   const { commands } = service.app.features.backups
@@ -189,7 +189,7 @@ test('it restores, with the keys of its time, and what comes back opens', async 
   expect(await sealedBy(OLD)).toHaveLength(1)
 })
 
-test('with the last backup from its time its root key goes, and all stays readable', async () => {
+test('deleting the last backup of a root key deletes the key, and everything else stays readable', async () => {
   expect(await kept()).toHaveLength(1)
   const aside = await mkdtemp(join(tmpdir(), 'wardkeep-aside-'))
   onTestFinished(() => rm(aside, { recursive: true }))
@@ -211,7 +211,7 @@ test('with the last backup from its time its root key goes, and all stays readab
     ),
   ).toEqual([
     {
-      // The platform's, whose webhooks and chats are to hear of it.
+      // The event belongs to the platform tenant, so the platform's webhooks and chats are notified.
       tenant_id: root.tenant_id,
       user_id: null,
       resource_id: fingerprintOf(OLD),
@@ -222,14 +222,14 @@ test('with the last backup from its time its root key goes, and all stays readab
     { fingerprint: fingerprintOf(OLD) },
     { fingerprint: fingerprintOf(NEW) },
   ])
-  // The running service still has the key in memory. After a restart nothing would open the backup.
+  // The running service still has the key in memory. After a restart, no key would decrypt the backup.
   for (const name of filesOfOld) await cp(join(aside, name), join(folder, name))
   expect(await service.app.features.backups.commands.adopt()).toEqual({
     adopted: [],
     refused: [
       {
         name: `${old}.json`,
-        reason: `its root key ${fingerprintOf(OLD)} was destroyed when no known backup needed it, so the file can no longer be decrypted`,
+        reason: `its root key ${fingerprintOf(OLD)} was destroyed when no registered backup needed it, so the file can no longer be decrypted`,
       },
     ],
   })

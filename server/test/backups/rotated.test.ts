@@ -1,16 +1,16 @@
-/** Backups from before a rotation of keys: they restore, and the next rotation takes along what came back. */
+/** Backups made before a key rotation can be restored, and the next rotation re-encrypts the restored values. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { make, passClosing, purgeClinic } from './support.ts'
+import { make, passMaintenance, purgeClinic } from './support.ts'
 
 let service: Service
 let root: Person
 let north: Clinic
 let south: Clinic
 let gone: Clinic
-/** Backups under the first keys: of everything, and of one clinic. */
+/** Backups encrypted with the first data keys: a full backup, and one of a single clinic. */
 let full: string
 let own: string
 let first: number[]
@@ -60,7 +60,7 @@ async function signedIn(clinic?: Clinic): Promise<string> {
   return tokens.access_token
 }
 
-/** Rotates to its end. */
+/** Rotates the data keys, and waits for the end of the rotation. */
 async function rotate(): Promise<void> {
   const token = await signedIn()
   const begun = await service.call('POST', '/api/admin/encryption/rotate', { token, body: {} })
@@ -83,7 +83,7 @@ async function restore(body: object): Promise<void> {
     body: { confirm: true, ...body },
   })
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-  await passClosing(service, answer.body.job_id)
+  await passMaintenance(service, answer.body.job_id)
   const job = await until(
     'the restore to end',
     async () => {
@@ -97,7 +97,7 @@ async function restore(body: object): Promise<void> {
   expect(job).toEqual({ status: 'completed', error: null })
 }
 
-/** That the clinic's record opens, and that a search finds it. */
+/** Expects that the clinic's record can be decrypted, and that a search finds it. */
 async function expectReadable(clinic: Clinic): Promise<void> {
   const token = await signedIn(clinic)
   const found = await until('the clinic to be open', async () => {
@@ -111,22 +111,18 @@ async function expectReadable(clinic: Clinic): Promise<void> {
   })
 }
 
-test('the rotation has destroyed the keys that the backups name', async () => {
+test('a rotation has destroyed the data keys that the backups name', async () => {
   const now = await dataKeys()
   expect(first.filter((id) => now.includes(id))).toEqual([])
   expect(first.length).toBeGreaterThan(2)
 })
 
 test.each([
-  ['one clinic out of its own', () => ({ backup_id: own }), [1, 0]],
-  [
-    'one clinic out of a backup of everything',
-    () => ({ backup_id: full, tenant_id: north.id }),
-    [1, 0],
-  ],
+  ['one clinic from its own backup', () => ({ backup_id: own }), [1, 0]],
+  ['one clinic from a full backup', () => ({ backup_id: full, tenant_id: north.id }), [1, 0]],
   ['everything', () => ({ backup_id: full }), [1, 1]],
 ] as const)(
-  '%s comes back with its keys, and the next rotation ends them',
+  "%s is restored with the backup's keys, and the next rotation destroys them",
   async (_, what, came) => {
     await restore(what())
     for (const [index, clinic] of [north, south].entries()) {
@@ -147,7 +143,7 @@ test.each([
   },
 )
 
-test('a key that was destroyed with its tenant is in no restore', async () => {
+test('no restore brings back a key that was destroyed with its tenant', async () => {
   await restore({ backup_id: full })
   expect(await keysOf(gone)).toEqual([])
   await expectReadable(north)

@@ -1,4 +1,4 @@
-/** What is a bucket's alone: what breaks on the way, who may, locks, and what dies while it writes. */
+/** Tests specific to S3 buckets: network errors, credentials, locks, and writers that are killed. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const never = new AbortController().signal
 const SIZE = 3 * PART + 7
 const content = () => whole(later(bytesOf(SIZE)))
 
-/** Goes wrong so for as many of the requests. */
+/** Makes the server fail the first matching requests, the given number of times. */
 const first = (times: number, mishap: Mishap, which: (asked: Asked) => boolean) => {
   let left = times
   return (asked: Asked) => {
@@ -39,8 +39,8 @@ const PASSING: Mishap[] = [
   'cut',
 ]
 
-describe('what passes', () => {
-  test.each(PASSING)('is tried again while it writes: %j', async (mishap) => {
+describe('a temporary S3 error', () => {
+  test.each(PASSING)('is retried while writing parts: %j', async (mishap) => {
     for (const which of [isBegin, isPart, isComplete]) {
       const { store, server } = await s3Subject()
       server.breakWith(first(2, mishap, which))
@@ -50,7 +50,7 @@ describe('what passes', () => {
     }
   })
 
-  test.each(PASSING)('is tried again of what is small, reads and deletes: %j', async (mishap) => {
+  test.each(PASSING)('is retried for small objects, reads and deletions: %j', async (mishap) => {
     const { store, server } = await s3Subject()
     for (const which of [isPut, isRead, isDelete]) {
       server.breakWith(first(2, mishap, which))
@@ -61,14 +61,14 @@ describe('what passes', () => {
     }
   })
 
-  test('is tried again where the store took it and failed then', async () => {
+  test('is retried without harm if the store completed the write before failing', async () => {
     const { store, server } = await s3Subject()
     server.breakWith(first(1, { status: 200 }, isComplete))
     await store.write('x', later(bytesOf(SIZE)), never)
     expect(await store.size('x')).toBe(SIZE)
   })
 
-  test('costs a reader the piece that it was at, and no other', async () => {
+  test('makes a reader repeat only the range that failed', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(SIZE)), never)
     server.asked.length = 0
@@ -80,12 +80,12 @@ describe('what passes', () => {
   })
 })
 
-describe('what stays', () => {
+describe('a permanent S3 error', () => {
   test.each([
     ['the beginning', isBegin],
     ['a part', isPart],
     ['the end', isComplete],
-  ])('fails what is written, and leaves nothing: %s', async (_what, which) => {
+  ])('fails the write, and leaves nothing: %s', async (_what, which) => {
     const { store, server, unfinished } = await s3Subject()
     server.breakWith((asked) => (which(asked) ? { status: 503, code: 'SlowDown' } : undefined))
     await expect(store.write('x', later(bytesOf(SIZE)), never)).rejects.toThrow(StoreError)
@@ -94,18 +94,18 @@ describe('what stays', () => {
     expect(await unfinished()).toEqual([])
   })
 
-  test('fails at once where it was refused for good, in the words of the store', async () => {
+  test("fails immediately if the store refuses, with the store's message", async () => {
     const { store, server } = await s3Subject()
     server.breakWith((asked) =>
       isPart(asked) ? { status: 400, code: 'EntityTooSmall', message: 'Too small.' } : undefined,
     )
     await expect(store.write('x', later(bytesOf(SIZE)), never)).rejects.toThrow(
-      `the store ${store.place} refuses: PUT 400 EntityTooSmall Too small`,
+      `the backup store ${store.place} rejected a request: PUT 400 EntityTooSmall Too small`,
     )
     expect(server.asked.filter(isPart)).toHaveLength(1)
   })
 
-  test('fails a reader, also of what was changed under their eyes', async () => {
+  test('fails a reader, also if the object changes during the read', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(SIZE)), never)
     server.breakWith((asked) => (isRead(asked) ? 'cut' : undefined))
@@ -113,10 +113,10 @@ describe('what stays', () => {
     server.breakWith(({ headers }) =>
       headers['if-match'] ? { status: 412, code: 'PreconditionFailed' } : undefined,
     )
-    await expect(whole(store.read('x'))).rejects.toThrow('was changed while it was read')
+    await expect(whole(store.read('x'))).rejects.toThrow('changed while it was being read')
   })
 
-  test('leaves an upload that can not be aborted to the sweep', async () => {
+  test('leaves an upload that cannot be aborted to the cleanup of old uploads', async () => {
     const { store, server, unfinished } = await s3Subject()
     server.breakWith((asked) => (isPart(asked) || isDelete(asked) ? { status: 500 } : undefined))
     await expect(store.write('x', later(bytesOf(SIZE)), never)).rejects.toThrow(StoreError)
@@ -127,7 +127,7 @@ describe('what stays', () => {
   })
 })
 
-test('a source is read no further than two parts before what the store has taken', async () => {
+test('a write reads its source at most two parts ahead of the store', async () => {
   const { store, server } = await s3Subject()
   let pulled = 0
   async function* counted() {
@@ -142,7 +142,7 @@ test('a source is read no further than two parts before what the store has taken
   expect(pulled).toBe(20 * PART)
 })
 
-test('10,000 parts hold a TiB, and none is larger than S3 takes', () => {
+test('10,000 upload parts hold 1 TiB, and no part exceeds the S3 limit', () => {
   const MIB = 1024 ** 2
   const sizes = Array.from({ length: 10_000 }, (_, n) => sizeOfPart(n + 1, 8 * MIB))
   expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(0.99 * 1024 ** 4)
@@ -150,7 +150,7 @@ test('10,000 parts hold a TiB, and none is larger than S3 takes', () => {
   expect(new Set(sizes.slice(0, 4_000))).toEqual(new Set([8 * MIB]))
 })
 
-test('a list goes on behind its first page, and leaves out what lies deeper', async () => {
+test('a listing continues after its first page, and leaves out nested objects', async () => {
   const { store, server } = await s3Subject()
   const names = ['a', 'b', 'c', 'd', 'e']
   for (const name of [...names, 'deeper/f']) await store.write(name, later(bytesOf(3)), never)
@@ -159,7 +159,7 @@ test('a list goes on behind its first page, and leaves out what lies deeper', as
   expect(server.asked).toHaveLength(3)
 })
 
-test('a process that dies in the middle of it leaves nothing but what the sweep aborts', async () => {
+test('a killed writer leaves only an unfinished upload, which the cleanup aborts', async () => {
   const { store, server, unfinished } = await s3Subject()
   const child = fork(join(import.meta.dirname, '../support/s3-child.ts'), [server.url, 'x'])
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -178,7 +178,7 @@ test('a process that dies in the middle of it leaves nothing but what the sweep 
   expect(await unfinished()).toEqual([])
 })
 
-describe('who may not', () => {
+describe('a client that S3 refuses', () => {
   test.each([
     [
       'another secret',
@@ -187,7 +187,7 @@ describe('who may not', () => {
     ],
     ['another key', (url: string) => url.replace('//S3RVER', '//OTHER'), 'InvalidAccessKeyId'],
     ['another bucket', (url: string) => url.replace('/backups/', '/nowhere/'), 'NoSuchBucket'],
-  ])('is told so: %s', async (_what, change, code) => {
+  ])('gets a clear error: %s', async (_what, change, code) => {
     const server = await openS3()
     const store = storeOf(server, { url: change(server.url) })
     onTestFinished(() => store.close())
@@ -198,17 +198,17 @@ describe('who may not', () => {
     expect(String(told)).not.toContain('other-secret')
   })
 
-  test('gets no answer where there is no server', async () => {
+  test('gets an error if there is no server', async () => {
     const server = await openS3()
     const store = storeOf(server)
     onTestFinished(() => store.close())
     await server.close()
-    await expect(store.check()).rejects.toThrow(/does not answer: connection refused/)
+    await expect(store.check()).rejects.toThrow(/did not respond: connection refused/)
     await expect(store.size('x')).rejects.toThrow(StoreError)
   })
 })
 
-describe('a lock', () => {
+describe('an object lock', () => {
   async function locked() {
     const { server } = await s3Subject()
     const store = storeOf(server, { lockDays: 3 })
@@ -218,7 +218,7 @@ describe('a lock', () => {
     return { server, store }
   }
 
-  test('keeps an object until it ends, and says until when', async () => {
+  test('keeps an object until the lock ends, and reports when it ends', async () => {
     const { server, store } = await locked()
     const until = new Date(server.now + 3 * DAY).toISOString()
     for (const name of ['small', 'large']) {
@@ -230,7 +230,7 @@ describe('a lock', () => {
     expect(await store.list()).toEqual([])
   })
 
-  test('that the store does not tell of is known by its refusal', async () => {
+  test('is recognized by the refused deletion if the store does not report the lock', async () => {
     const { server, store } = await locked()
     const ahead = storeOf({ ...server, now: server.now + 9 * DAY })
     onTestFinished(() => ahead.close())
@@ -238,7 +238,7 @@ describe('a lock', () => {
     expect(await store.size('large')).toBe(SIZE)
   })
 
-  test('is no reason to hide the object in place of deleting it', async () => {
+  test('never makes a deletion add a delete marker instead', async () => {
     const { server, store } = await locked()
     server.now += 4 * DAY
     await store.delete('large')
@@ -248,7 +248,7 @@ describe('a lock', () => {
     ])
   })
 
-  test('is not what any refusal is taken for', async () => {
+  test('is not inferred from other refusals', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(7)), never)
     server.breakWith((asked) =>

@@ -1,11 +1,14 @@
-/** The service on a bucket: everything that it does with backups, and what the bucket may refuse. */
+/** The service on a bucket: all backup operations, and refusals of the bucket. */
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { drillNewest } from '../../src/features/backups/drill/planned.ts'
-import { proveDatabase } from '../../src/features/backups/drill/seals.ts'
-import { deleteOrphans, deleteOutdated } from '../../src/features/backups/schedule/retention.ts'
+import { parseS3Url } from '../../src/config/s3-url.ts'
+import { drillNewest } from '../../src/features/backups/drill/scheduled-drill.ts'
+import { proveDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
+import {
+  deleteOrphans,
+  deleteOutdatedBackups,
+} from '../../src/features/backups/schedule/retention.ts'
 import { DAY } from '../../src/lib/clock.ts'
-import { parseS3Url } from '../../src/lib/s3-url.ts'
 import { StartupError } from '../../src/lib/startup-error.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { runCommand } from '../docs/command.ts'
@@ -15,7 +18,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { storeOf } from './stores.ts'
-import { ended, keeper, make, order, passClosing, readingOf } from './support.ts'
+import { ended, keeper, make, order, passMaintenance, readingOf } from './support.ts'
 
 function bucketOf({ url }: S3Server) {
   const { location, credentials } = parseS3Url(url)
@@ -31,7 +34,7 @@ const retention = ({ app, clock }: Service, server: S3Server, keep: number) => (
   keep,
 })
 
-describe('a service on a bucket', () => {
+describe('a service with an S3 bucket', () => {
   let server: S3Server
   let service: Service
   let root: Person
@@ -54,7 +57,7 @@ describe('a service on a bucket', () => {
   const commands = () => service.app.features.backups.commands
   const inBucket = async () => (await storeOf(server).list()).map(({ name }) => name).sort()
 
-  test('has its backups there, lists them, and does nothing to its own disk', async () => {
+  test('stores and lists its backups in the bucket, and writes no backup to its own disk', async () => {
     expect(await inBucket()).toEqual([`${id}.json`, `${id}.tar.zst.age`])
     const { items } = (await call('GET', 'list')).body
     expect(items).toMatchObject([{ backup_id: id, status: 'completed', locked_until: null }])
@@ -62,7 +65,7 @@ describe('a service on a bucket', () => {
     expect(health.body.checks.backups).toBe('ok')
   })
 
-  test('sends them whole and in parts', async () => {
+  test('uploads backups in one request or in parts', async () => {
     const [{ size_bytes, sha256 }] = (await call('GET', 'list')).body.items
     const whole = await service.app.server.inject({
       url: `/api/admin/backup/download/${id}`,
@@ -78,7 +81,7 @@ describe('a service on a bucket', () => {
     expect(part.rawPayload).toEqual(whole.rawPayload.subarray(100, 200))
   })
 
-  test('is read by the command line', async () => {
+  test('makes backups that the command line can read', async () => {
     const { code, stdout } = await runCommand(['backup', 'verify', id, '--json'], {
       DATABASE_URL: service.database.url,
       ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
@@ -91,21 +94,21 @@ describe('a service on a bucket', () => {
   test.each([
     ['verify', () => commands().verify(id, () => undefined)],
     ['adopt', () => commands().adopt()],
-  ])('tells %s of the command line why not, and no secret', async (_what, refuses) => {
+  ])('%s on the command line prints the refusal, and no secret', async (_what, refuses) => {
     server.breakWith(({ method }) =>
       method === 'GET' ? { status: 403, code: 'AccessDenied' } : undefined,
     )
     const refused = await refuses().catch((error: Error) => error)
     server.breakWith(() => undefined)
-    // Printed as it is, without a stack.
+    // The command prints the refusal as it is, without a stack trace.
     expect(refused).toBeInstanceOf(StartupError)
     expect(String(refused)).toMatch(
-      /not done to its end: the store .* refuses: GET 403 AccessDenied/,
+      /did not complete: the backup store .* rejected a request: GET 403 AccessDenied/,
     )
     expect(String(refused)).not.toContain('S3RVER')
   })
 
-  test('is entered again by adopt, as after the loss of the database', async () => {
+  test('can adopt its backups after the loss of the database', async () => {
     const gone = await make(service, clinic.people.admin)
     await service.database.sql('delete from backups where id = $1', [gone])
     expect(await commands().adopt()).toEqual({ adopted: [gone], refused: [] })
@@ -113,7 +116,7 @@ describe('a service on a bucket', () => {
     await until('the files to be gone', async () => (await inBucket()).length === 2 || undefined)
   })
 
-  test('is proven in a drill', async () => {
+  test('passes a drill', async () => {
     const seconds = await drillNewest({
       db: service.app.db,
       store: storeOf(server),
@@ -126,7 +129,7 @@ describe('a service on a bucket', () => {
     expect(seconds).toBeGreaterThan(0)
   })
 
-  test('fails a backup in the words of the store, and leaves nothing', async () => {
+  test('fails a backup with the message of the store, and leaves nothing', async () => {
     server.breakWith(({ method }) =>
       method === 'PUT' ? { status: 403, code: 'QuotaExceeded', message: 'Full.' } : undefined,
     )
@@ -134,12 +137,14 @@ describe('a service on a bucket', () => {
     const { status, error } = await ended(service, root, job_id)
     server.breakWith(() => undefined)
     expect(status).toBe('failed')
-    expect(error).toMatch(/^the store http:.* refuses: PUT 403 QuotaExceeded Full[.]$/)
+    expect(error).toMatch(
+      /^the backup store http:.* rejected a request: PUT 403 QuotaExceeded Full[.]$/,
+    )
     expect(error).not.toContain('S3RVER')
     expect(await inBucket()).toHaveLength(2)
   })
 
-  test('answers 503 while it is refused, and deletes no row whose file stays', async () => {
+  test('answers 503 while the bucket refuses access, and deletes no row whose file still exists', async () => {
     server.breakWith(() => ({ status: 403, code: 'AccessDenied' }))
     for (const [method, path] of [
       ['GET', `download/${id}`],
@@ -153,10 +158,10 @@ describe('a service on a bucket', () => {
     expect((await call('GET', 'list')).body.items.map((one: any) => one.backup_id)).toContain(id)
   })
 
-  test('forgets what is outdated, and what a crash has left', async () => {
+  test('deletes outdated backups, and the leftovers of a crash', async () => {
     const older = await make(service, root)
     await make(service, root)
-    await deleteOutdated(retention(service, server, 1), new AbortController().signal)
+    await deleteOutdatedBackups(retention(service, server, 1), new AbortController().signal)
     server.uploads.set('left', { key: 'wardkeep/x', begunAt: service.clock.now() - 3 * DAY })
     await deleteOrphans(retention(service, server, 1))
     await until('the older to be gone', async () => {
@@ -166,7 +171,7 @@ describe('a service on a bucket', () => {
     expect(server.uploads.size).toBe(0)
   })
 
-  test('puts the clinic back to what a backup holds', async () => {
+  test('restores a clinic from a backup', async () => {
     const departments = '/api/admin/departments'
     const { token } = clinic.people.admin
     const made = await service.call('POST', departments, { token, body: { name: 'Later' } })
@@ -174,7 +179,7 @@ describe('a service on a bucket', () => {
     const { body } = await call('POST', 'restore', {
       body: { backup_id: id, tenant_id: clinic.id, confirm: true },
     })
-    await passClosing(service, body.job_id)
+    await passMaintenance(service, body.job_id)
     const job = await ended(service, root, body.job_id)
     expect(job).toMatchObject({ status: 'completed', error: null })
     const [{ count } = {}] = await service.database.sql<{ count: number }>(
@@ -185,8 +190,8 @@ describe('a service on a bucket', () => {
   })
 })
 
-describe('with BACKUP_S3_LOCK_DAYS', () => {
-  test('a backup can be deleted by nobody until its lock ends, and the list says so', async () => {
+describe('a bucket with BACKUP_S3_LOCK_DAYS', () => {
+  test('refuses to delete a backup until its lock ends, and the list shows when the lock ends', async () => {
     const server = await openS3()
     const config = { BACKUP_S3_URL: bucketOf(server), BACKUP_S3_LOCK_DAYS: 5 }
     const service = await openService({ background: ['backups', 'jobs'], config })
@@ -201,10 +206,11 @@ describe('with BACKUP_S3_LOCK_DAYS', () => {
 
     const refused = await service.call('DELETE', `/api/admin/backup/${id}`, options)
     expect(refused).toMatchObject({ status: 409, body: { code: 'backup_locked' } })
-    const prune = () => deleteOutdated(retention(service, server, 1), new AbortController().signal)
+    const prune = () =>
+      deleteOutdatedBackups(retention(service, server, 1), new AbortController().signal)
     const left = () => service.database.sql('select from backups')
     await prune()
-    // What the list does not know is known by the refusal.
+    // The refused deletion reports the lock even if the backup list does not know about it.
     await service.database.sql('update backups set locked_until = null')
     await prune()
     expect(await left()).toHaveLength(2)
@@ -216,7 +222,7 @@ describe('with BACKUP_S3_LOCK_DAYS', () => {
   })
 })
 
-test('a bucket that refuses is told at the start, which goes on', async () => {
+test('startup continues when the bucket refuses access, and logs the refusal', async () => {
   const server = await openS3()
   server.breakWith(() => ({ status: 404, code: 'NoSuchBucket' }))
   const service = await openService({
@@ -224,7 +230,7 @@ test('a bucket that refuses is told at the start, which goes on', async () => {
     config: { BACKUP_S3_URL: bucketOf(server) },
   })
   expect(JSON.stringify(service.logged.map(([level, , said]) => [level, said]))).toContain(
-    '["warn","asking the store of the backups failed"]',
+    '["warn","backup store check failed"]',
   )
   const told = service.logged.flatMap(
     ([, fields]) => (fields as { err?: Error }).err?.message ?? [],

@@ -1,10 +1,10 @@
-/** A restore trusts no database whose own safeguards are not those of its schema. */
+/** A restore is refused if the database's safeguards differ from the release's schema. */
 import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { make, passClosing } from './support.ts'
+import { make, passMaintenance } from './support.ts'
 
 let at: Restoring
 let root: Restoring['root']
@@ -24,14 +24,14 @@ async function order(wanted: object): Promise<string> {
   return answer.body.job_id
 }
 
-/** Of every table that a restore writes. */
+/** Returns the rows of every table that a restore writes. */
 const rowsNow = () =>
   at.sql(`select (select json_agg(u order by id) from users u) as users,
     (select json_agg(t order by id) from tenants t) as tenants,
     (select json_agg(d order by id) from departments d) as departments,
     (select count(*)::int from sessions) as sessions, (select count(*)::int from backups) as backups`)
 
-/** What is broken, what the sentence names, and how it is put back. */
+/** The fault, the name in the message, and the statement that repairs it. */
 const FAULTS = [
   [
     'a grant too many',
@@ -71,7 +71,7 @@ afterEach(async () => {
   mend = undefined
 })
 
-test.each(FAULTS)('%s: nothing is restored, and nobody is closed out', async (...fault) => {
+test.each(FAULTS)('%s: a restore fails without maintenance mode', async (...fault) => {
   const [, text, named, back] = fault
   await at.sql(text)
   mend = back
@@ -79,21 +79,23 @@ test.each(FAULTS)('%s: nothing is restored, and nobody is closed out', async (..
   for (const wanted of [{}, { tenant_id: at.north.id }, { dry_run: true }]) {
     const { status, error } = await at.over(await order(wanted))
     expect(status).toBe('failed')
-    expect(error).toMatch(/^Refused: the database is not guarded as its schema says \(.+[.]$/)
+    expect(error).toMatch(
+      /^Refused: the database schema differs from this release in its protections \(.+[.]$/,
+    )
     expect(error).toMatch(named)
     expect((await at.call(root, 'GET', '/api/users/me')).status).toBe(200)
   }
   expect(await rowsNow()).toEqual(before)
 })
 
-test('one that breaks once the service is closed is seen in the transaction itself', async () => {
+test('a restore also detects a safeguard that is lost during maintenance mode', async () => {
   const before = await rowsNow()
   const other = ownerClient(at.service.database.address)
   await other.connect()
   onTestFinished(() => other.end())
   await other.query('begin; lock table users in row exclusive mode')
   const job = await order({})
-  await passClosing(at.service, job)
+  await passMaintenance(at.service, job)
   await until('the restore to wait for who writes', async () => {
     const [row] = await at.sql(
       `select from pg_locks where relation = 'users'::regclass and not granted and ${OF_THIS_DATABASE}`,
@@ -116,7 +118,7 @@ test('one that breaks once the service is closed is seen in the transaction itse
   expect(await rowsNow()).toEqual(before)
 })
 
-test('put right, it restores', async () => {
+test('a restore works once the safeguard is repaired', async () => {
   await at.restore(root, { backup_id: backup })
   expect(await at.nameOf(at.north.people.nurse.id)).toBe('nurse of north')
 })

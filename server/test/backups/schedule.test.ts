@@ -1,11 +1,14 @@
-/** Backups by themselves: planned, kept, forgotten, and missed. */
+/** Scheduled backups: when they are made, kept and deleted, and how a missing backup is reported. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { deleteOrphans, deleteOutdated } from '../../src/features/backups/schedule/retention.ts'
+import { watchBackups } from '../../src/features/backups/health.ts'
+import {
+  deleteOrphans,
+  deleteOutdatedBackups,
+} from '../../src/features/backups/schedule/retention.ts'
 import { orderPlanned } from '../../src/features/backups/schedule/schedule.ts'
-import { watchBackups } from '../../src/features/backups/schedule/watch.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
 import { DAY, HOUR, isoAt } from '../../src/lib/clock.ts'
@@ -39,7 +42,7 @@ interface Made {
   drilled?: boolean
 }
 
-/** A backup's row and files, so many days old. */
+/** Creates a backup's row and files, as if made the given number of days ago. */
 async function backup(days: number, made: Made = {}): Promise<string> {
   const { reason = 'request', tenant = null, status = 'completed', verified = true, drilled } = made
   const id = randomUUID()
@@ -71,17 +74,17 @@ const retention = (keep: number) => ({
   log: silentLog,
   keep,
 })
-const prune = (keep: number) => deleteOutdated(retention(keep), new AbortController().signal)
+const prune = (keep: number) => deleteOutdatedBackups(retention(keep), new AbortController().signal)
 const left = async () =>
   (await service.database.sql<{ id: string }>('select id from backups')).map(({ id }) => id)
-/** Without those whose deletion is under way. */
+/** Waits until the files of deleted backups no longer exist. */
 const filesGone = (id: string) =>
   until('the files to be gone', async () =>
     (await readdir(folder)).some((name) => name.startsWith(id)) ? undefined : true,
   )
 
-describe('retention', () => {
-  test('keeps the newest of everything and of each tenant, each for itself', async () => {
+describe('backup retention', () => {
+  test('keeps the newest full backups and the newest of each tenant, counted separately', async () => {
     const full = [await backup(1), await backup(2, { reason: 'schedule' })]
     const own = [await backup(3, { tenant: north }), await backup(4, { tenant: north })]
     const old = [await backup(5), await backup(6, { tenant: north })]
@@ -90,7 +93,7 @@ describe('retention', () => {
     for (const id of old) await filesGone(id)
   })
 
-  test('never deletes the newest proven one, nor the newest of a drill', async () => {
+  test('never deletes the newest verified backup, nor the newest backup with a drill', async () => {
     const drilled = await backup(9, { drilled: true })
     const proven = await backup(8)
     await backup(7, { verified: false })
@@ -99,7 +102,7 @@ describe('retention', () => {
     expect((await left()).sort()).toEqual([drilled, proven, newest].sort())
   })
 
-  test('keeps safety backups and what failed for seven days, and does not count them', async () => {
+  test('keeps safety backups and failed backups for seven days, and does not count them', async () => {
     const stays = [
       await backup(1),
       await backup(2, { reason: 'safety' }),
@@ -113,7 +116,7 @@ describe('retention', () => {
     expect((await left()).sort()).toEqual(stays.sort())
   })
 
-  test('leaves alone what is read, or what a job is about', async () => {
+  test('keeps a backup that is being read or has a job', async () => {
     const newest = await backup(1)
     const [read, restored] = [await backup(2), await backup(3)]
     await service.database.sql(
@@ -128,7 +131,7 @@ describe('retention', () => {
     expect((await left()).sort()).toEqual([newest, restored].sort())
   })
 
-  test('keeps a backup that is needed again since newer ones were deleted during its run', async () => {
+  test('keeps a backup that is needed again because newer ones were deleted while retention runs', async () => {
     const newest = await backup(1)
     const older = await backup(2)
     const oldest = await backup(3)
@@ -139,11 +142,11 @@ describe('retention', () => {
       return store.delete(name)
     }
     const slow = { ...retention(1), store: { ...store, delete: deleteNewestFirst } }
-    await deleteOutdated(slow, new AbortController().signal)
+    await deleteOutdatedBackups(slow, new AbortController().signal)
     expect(await left()).toEqual([older])
   })
 
-  test('is in the journal, as the doing of nobody', async () => {
+  test('is recorded in the journal without a user', async () => {
     await backup(1)
     const old = await backup(2)
     await prune(1)
@@ -155,7 +158,7 @@ describe('retention', () => {
     ).toEqual([{ tenant_id: root.tenant_id, user_id: null }])
   })
 
-  test('deletes what crashes have left, and no file that the store still lists', async () => {
+  test('deletes leftovers of crashes, but no file that the store still lists', async () => {
     const known = await backup(3)
     const ids = { orphan: randomUUID(), fresh: randomUUID(), foreign: randomUUID() }
     const names = Object.values(ids).map((id) => `${id}.tar.zst.age`)
@@ -175,7 +178,7 @@ describe('retention', () => {
   })
 })
 
-test('retention follows each success, and nothing but a success', async () => {
+test('retention runs after each successful backup, and at no other time', async () => {
   const working = await openService({ background: ['backups', 'jobs'], config: { BACKUP_KEEP: 1 } })
   const person = await superadmin(working)
   const orders: string[] = []
@@ -200,7 +203,7 @@ test('retention follows each success, and nothing but a success', async () => {
   )
 })
 
-test('a planned backup is of everything and by nobody, and is left out while one is made', async () => {
+test('a scheduled backup is a full one without a user, and is skipped while another backup runs', async () => {
   let woken = 0
   for (let n = 0; n < 2; n += 1) await orderPlanned(service.app.db, () => (woken += 1))
   expect(
@@ -221,7 +224,7 @@ test('a planned backup is of everything and by nobody, and is left out while one
   expect(woken).toBe(1)
 })
 
-test('the schedule is kept by the jobs, and ends with the variable', async () => {
+test('the job queue stores the backup schedule, and deletes it when the variable is removed', async () => {
   const planned = () =>
     service.database.sql("select cron from pgboss.schedule where name = 'backups.planned'")
   const config = { BACKUP_SCHEDULE: parseCron('30 2 * * *') }
@@ -236,7 +239,7 @@ test('the schedule is kept by the jobs, and ends with the variable', async () =>
   expect(await planned()).toEqual([])
 })
 
-describe('health', () => {
+describe('the health of backups', () => {
   const watched = (cron?: string, config: object = {}, where?: string) => ({
     db: service.app.db,
     clock: service.clock,
@@ -252,19 +255,19 @@ describe('health', () => {
     },
   })
 
-  /** What it says after a look. */
+  /** Returns the health status after a check. */
   async function state(cron?: string, config: object = {}, where?: string) {
     const watch = watchBackups(watched(cron, config, where))
     await watch.upkeep.run()
-    return watch.check()
+    return watch.check().state
   }
 
-  test('is asked for nothing where nothing is planned, but in production', async () => {
+  test('requires no backup without a schedule, except in production', async () => {
     expect(await state()).toBe('ok')
     expect(await state(undefined, { NODE_ENV: 'production' })).toBe('degraded')
   })
 
-  test('is degraded until one is proven, and when the newest is older than two intervals', async () => {
+  test('is degraded until a backup is verified, and when the newest is older than two intervals', async () => {
     expect(await state('0 2 * * *')).toBe('degraded')
     await backup(1.9, { tenant: north })
     await backup(1.9, { verified: false })
@@ -275,7 +278,7 @@ describe('health', () => {
     expect(await state('0 2 * * *')).toBe('degraded')
   })
 
-  test('knows that a schedule may rest for a weekend', async () => {
+  test('stays good when the schedule pauses on weekends', async () => {
     const friday = Date.parse('2026-11-20T02:05:00Z')
     const now = service.clock.now()
     await backup((now - friday) / DAY)
@@ -287,7 +290,7 @@ describe('health', () => {
     service.clock.advance(now - service.clock.now())
   })
 
-  test('is degraded when all of them lie on the disk of the embedded database', async () => {
+  test('is degraded when all backups are on the disk of the embedded database', async () => {
     await backup(0.1)
     expect(await state('0 2 * * *', {}, folder)).toBe('degraded')
     expect(await state('0 2 * * *', {}, '/proc')).toBe('ok')
@@ -295,7 +298,7 @@ describe('health', () => {
     expect(await state('0 2 * * *', { DATABASE_URL: 'postgres://elsewhere/x' }, folder)).toBe('ok')
   })
 
-  test('is degraded until the store has answered once, whatever is planned', async () => {
+  test('is degraded until the store has answered for the first time, with any schedule', async () => {
     let asked = 0
     const check = async () => {
       asked += 1
@@ -304,12 +307,12 @@ describe('health', () => {
     const watch = watchBackups({ ...watched(), store: { check } })
     for (const states of ['degraded', 'degraded', 'ok', 'ok']) {
       await watch.upkeep.run()
-      expect(watch.check()).toBe(states)
+      expect(watch.check().state).toBe(states)
     }
     expect(asked).toBe(3)
   })
 
-  test('has a line in the report', async () => {
+  test('has a line in the health report', async () => {
     const { token } = await superadmin(service)
     const { body } = await service.call('GET', '/api/admin/health', { token })
     expect(body.checks.backups).toBe('ok')

@@ -1,4 +1,4 @@
-/** The store changes its mind while a restore reads it, and behind that: what was read whole is used, or nothing. */
+/** A file changes while or after a restore reads it. The restore uses only contents that it has read completely. */
 import { open, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
@@ -6,16 +6,16 @@ import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/until.ts'
 import { openRestoring, type Restoring } from './restoring.ts'
-import { fileOf, make, passClosing } from './support.ts'
+import { fileOf, make, passMaintenance } from './support.ts'
 
 let at: Restoring
 let proxy: DatabaseProxy
 let root: Restoring['root']
-/** Of when the nurses were called as they are made, and of when they were called `Second`. */
+/** Backups made when the nurses had their first names, and when their names were `Second`. */
 let first: { id: string; bytes: Buffer }
 let second: { id: string; bytes: Buffer }
 
-// Of those whose rows are held up there is far more in the file than is read ahead.
+// Adds many more rows to the blocked table than a restore reads in advance.
 beforeAll(async () => {
   const database = await migratedDatabase()
   proxy = await proxyTo(database)
@@ -67,7 +67,7 @@ async function order(wanted: object): Promise<string> {
   return answer.body.job_id
 }
 
-/** What becomes of the file. */
+/** The ways in which the file changes. */
 const CHANGES: Record<string, () => Promise<void>> = {
   'is cut': () => truncate(file(), Math.floor(first.bytes.length / 2)),
   async 'has another byte'() {
@@ -85,42 +85,48 @@ const CHANGES: Record<string, () => Promise<void>> = {
 }
 
 describe.each(WANTED)('%s', (_name, wanted, then) => {
-  test.each(Object.entries(CHANGES))('the file %s before it is read', async (_change, change) => {
-    await change()
-    const job = await at.over(await order(wanted()))
-    expect(job).toMatchObject({ status: 'failed', result: null })
-    expect(job.error).toMatch(/^The file cannot be used: .+[.]$/)
-    expect(await names()).toEqual(['Since', 'Since'])
-  })
-
-  test.each(Object.entries(CHANGES))('the file %s while it is read', async (what, change) => {
-    const held = proxy.holdAnswerOf('copy "stage_preferences"')
-    const job = await order(wanted())
-    await held.asked
-    expect((await stat(file())).size).toBe(first.bytes.length)
-    await change()
-    held.release()
-    const done = await at.over(job)
-    // Who reads a file reads on in it, whatever has its name.
-    if (what === 'gives way to another backup') {
-      expect(done).toMatchObject({ status: 'completed' })
-      expect(await names()).toEqual(then)
-    } else {
-      expect(done).toMatchObject({ status: 'failed', result: null })
-      expect(done.error).toMatch(/^The file cannot be used: .+[.]$/)
+  test.each(Object.entries(CHANGES))(
+    'fails if the file %s before the read',
+    async (_change, change) => {
+      await change()
+      const job = await at.over(await order(wanted()))
+      expect(job).toMatchObject({ status: 'failed', result: null })
+      expect(job.error).toMatch(/^The backup file is not usable: .+[.]$/)
       expect(await names()).toEqual(['Since', 'Since'])
-    }
-  })
+    },
+  )
 
-  test('the file is another one, or none, once it was read: what was read is used', async () => {
+  test.each(Object.entries(CHANGES))(
+    'restores no mixture if the file %s during the read',
+    async (what, change) => {
+      const held = proxy.holdAnswerOf('copy "stage_preferences"')
+      const job = await order(wanted())
+      await held.asked
+      expect((await stat(file())).size).toBe(first.bytes.length)
+      await change()
+      held.release()
+      const done = await at.over(job)
+      // A file that is already open stays the same after another file has replaced it.
+      if (what === 'gives way to another backup') {
+        expect(done).toMatchObject({ status: 'completed' })
+        expect(await names()).toEqual(then)
+      } else {
+        expect(done).toMatchObject({ status: 'failed', result: null })
+        expect(done.error).toMatch(/^The backup file is not usable: .+[.]$/)
+        expect(await names()).toEqual(['Since', 'Since'])
+      }
+    },
+  )
+
+  test('uses the contents it has read, even if the file is replaced or deleted afterwards', async () => {
     const other = ownerClient(at.service.database.address)
     await other.connect()
     onTestFinished(() => other.end())
-    // The safety backup can't be entered.
+    // Locks the row of the safety backup.
     await other.query('begin; lock table backups in share mode')
     const { rows } = await other.query('select pg_backend_pid() as pid')
     const job = await order(wanted())
-    await passClosing(at.service, job)
+    await passMaintenance(at.service, job)
     await until('the restore to wait', async () => {
       const [row] = await at.sql(
         `select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))

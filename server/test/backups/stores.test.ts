@@ -1,4 +1,4 @@
-/** What every store of backups keeps, on a folder and on a bucket alike. */
+/** The contract of every backup store, tested with a folder and a bucket. */
 import { type FileHandle, open as openFile, readdir } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
@@ -13,7 +13,7 @@ describe.each([
   ['a folder', folderSubject],
   ['a bucket', s3Subject],
 ] as const)('%s', (_what, open) => {
-  test('gives back what was written, of any size', async () => {
+  test('returns the bytes that were written, of any size', async () => {
     const { store } = await open()
     for (const size of [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7]) {
       await store.write(`${size}`, later(bytesOf(size)), never)
@@ -41,7 +41,7 @@ describe.each([
     expect(await whole(store.read('x', { start, end }))).toEqual(all.subarray(start, end + 1))
   })
 
-  test('is left by a reader who has enough', async () => {
+  test('allows a reader to stop early', async () => {
     const { store } = await open()
     await store.write('x', later(bytesOf(5 * PART)), never)
     for await (const bytes of store.read('x')) {
@@ -50,7 +50,7 @@ describe.each([
     }
   })
 
-  test('says that something is not there, and deletes it all the same', async () => {
+  test('reports a missing object, and lets the caller delete it without an error', async () => {
     const { store } = await open()
     await expect(store.size('x')).rejects.toThrow(NotStoredError)
     await expect(whole(store.read('x'))).rejects.toThrow(NotStoredError)
@@ -58,7 +58,7 @@ describe.each([
     expect(await store.list()).toEqual([])
   })
 
-  test('deletes one, and leaves the others', async () => {
+  test('deletes one object, and keeps the others', async () => {
     const { store } = await open()
     for (const name of ['a', 'ab', 'b']) await store.write(name, later(bytesOf(3)), never)
     expect(await store.lockedUntil('ab')).toBeNull()
@@ -66,7 +66,7 @@ describe.each([
     expect((await store.list()).map(({ name }) => name).sort()).toEqual(['a', 'b'])
   })
 
-  test('tells when each was written', async () => {
+  test('reports when each object was written', async () => {
     const { store } = await open()
     const before = Date.now() - 2000
     await store.write('x', later(bytesOf(3)), never)
@@ -75,7 +75,7 @@ describe.each([
     expect(writtenAt).toBeLessThan(Date.now() + 2000)
   })
 
-  test('keeps nothing of a source that fails, whenever it does', async () => {
+  test('stores nothing if the source fails, at any point', async () => {
     const { store, unfinished } = await open()
     for (const size of [0, 10, 3 * PART]) {
       async function* failing() {
@@ -88,7 +88,7 @@ describe.each([
     }
   })
 
-  test('keeps nothing of what is called off, and lets go of the source', async () => {
+  test('stores nothing of an aborted write, and closes the source', async () => {
     const { store, unfinished } = await open()
     const calling = new AbortController()
     let isLeft = false
@@ -109,7 +109,7 @@ describe.each([
     expect(await unfinished()).toEqual([])
   })
 
-  test('shows nothing of what a dead writer has left, until it is deleted', async () => {
+  test('hides the leftovers of a killed writer, until they are deleted', async () => {
     const { store, unfinished, dieWriting } = await open()
     await dieWriting('x')
     await dieWriting('xy')
@@ -124,7 +124,7 @@ describe.each([
     expect(await unfinished()).toEqual([])
   })
 
-  test('takes several at once', async () => {
+  test('accepts several concurrent writes', async () => {
     const { store } = await open()
     const names = ['a', 'b', 'c']
     await Promise.all(names.map((name) => store.write(name, later(bytesOf(2 * PART)), never)))
@@ -133,7 +133,7 @@ describe.each([
     await until('all to be listed', async () => (await store.list()).length === 3 || undefined)
   })
 
-  test('can be used', async () => {
+  test('passes its own checks', async () => {
     const { store } = await open()
     await store.check()
     await store.requireRoom(1024)
@@ -141,7 +141,7 @@ describe.each([
   })
 })
 
-test('a folder keeps what was deleted deleted, and what was written, through a power cut', async () => {
+test('a folder store flushes writes and deletions to disk, so that they survive a power failure', async () => {
   const folder = await scratch()
   const handle = await openFile(folder)
   const synced: string[][] = []

@@ -1,24 +1,24 @@
-/** The stores of backups in tests, with what it takes to see and to break what lies in them. */
+/** Backup stores for tests, with ways to inspect and damage their contents. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { parseS3Url } from '../../src/config/s3-url.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { s3Store } from '../../src/features/backups/stores/s3/s3.ts'
 import type { OpenStore } from '../../src/features/backups/stores/store.ts'
-import { parseS3Url } from '../../src/lib/s3-url.ts'
 import { systemTime } from '../../src/lib/time.ts'
 import { openS3, type S3Server } from '../support/s3.ts'
 
-/** Of the parts that are sent and the pieces that are read in these tests. */
+/** The size of uploaded parts and read ranges in these tests. */
 export const PART = 64 * 1024
 
 export interface Subject {
   store: OpenStore
-  /** What writers have left that are not done. */
+  /** Lists the leftovers of unfinished writers. */
   unfinished(): Promise<string[]>
-  /** Leaves what a writer leaves that dies now. */
+  /** Leaves the same files as a writer that is killed. */
   dieWriting(name: string): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export async function folderSubject(): Promise<Subject> {
   }
 }
 
-/** A store in the bucket; its clock is that of the server. */
+/** Opens a store in the bucket that uses the server's clock. */
 export function storeOf(server: S3Server, options: { lockDays?: number; url?: string } = {}) {
   const { location, credentials } = parseS3Url(options.url ?? server.url)
   if (!credentials) throw new Error('no credentials')
@@ -58,10 +58,10 @@ export async function s3Subject(): Promise<Subject & { server: S3Server }> {
   }
 }
 
-/** No part is like another one. */
+/** The content is random, so that every part differs. */
 const CONTENT = randomBytes(32 * PART)
 
-/** The first bytes of it, in pieces that fit no part. */
+/** Yields the first bytes of the content in pieces that are not aligned with parts. */
 export function* bytesOf(length: number, piece = 10_000): Generator<Buffer> {
   for (let at = 0; at < length; at += piece)
     yield CONTENT.subarray(at, Math.min(at + piece, length))

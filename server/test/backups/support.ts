@@ -1,4 +1,4 @@
-/** Backups in tests: made, waited for, and read again. */
+/** Helpers that make backups, wait for them and read them. */
 import { createReadStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,11 +6,12 @@ import type { Header } from '../../src/features/backups/file/format.ts'
 import { openKeeper } from '../../src/features/backups/file/identity.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
 import { writeBackup } from '../../src/features/backups/file/write.ts'
+import { openBackupLocks } from '../../src/features/backups/work/locks.ts'
 import { openReading } from '../../src/features/backups/work/reading.ts'
-import { purge, purgesOf } from '../../src/features/tenants/tenants.jobs.ts'
+import { purgesOf, purgeTenants } from '../../src/features/tenants/tenants.jobs.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { keysFrom } from '../../src/platform/crypto/index.ts'
-import { HEARTBEAT_MS } from '../../src/platform/db/changes.ts'
+import { HEARTBEAT_MS } from '../../src/platform/db/heartbeat.ts'
 import { EVERY_TENANT, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
 import type { Person } from '../support/clinics.ts'
 import { OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
@@ -20,9 +21,11 @@ import { until } from '../support/until.ts'
 
 export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
 
-/** What says which backups somebody reads, as a node of the service does. */
+/** Opens read locks on backups, as a node of the service does. */
 export const readingOf = ({ database }: Pick<Service, 'database'>) =>
-  openReading({ openConnection: () => ownerClient(database.address), log: silentLog })
+  openReading(
+    openBackupLocks({ openConnection: () => ownerClient(database.address), log: silentLog }),
+  )
 
 export const fileOf = ({ dataDir }: Service, id: string) =>
   join(dataDir, 'backups', `${id}.tar.zst.age`)
@@ -34,7 +37,7 @@ export async function alter(path: string): Promise<void> {
   await writeFile(path, bytes)
 }
 
-/** Asks for a backup. Answers its job's and its own id. */
+/** Requests a backup. Returns the job ID and the backup ID. */
 export async function order(
   service: Service,
   { token }: Person,
@@ -45,7 +48,7 @@ export async function order(
   return answer.body
 }
 
-/** Waits until the job is over. Answers it. */
+/** Waits until the job has ended. Returns the job. */
 export function ended(service: Service, { token }: Person, job: string): Promise<any> {
   return until(
     'the job of a backup to end',
@@ -58,38 +61,42 @@ export function ended(service: Service, { token }: Person, job: string): Promise
 }
 
 /**
- * Lets the second pass for which a restore waits after it has closed the service. The node has heard of the closing by
- * then, so this is for tests with one node. Returns at once when the job ends without closing anything.
+ * Advances the clock by the second for which a restore waits after it has entered maintenance mode. The node knows by
+ * then,
+ * so this is for tests with one node. Returns at once when the job ends without entering it.
  */
-export async function passClosing({ app, clock, database }: Service, job: string): Promise<void> {
-  const closing = () =>
+export async function passMaintenance(
+  { app, clock, database }: Service,
+  job: string,
+): Promise<void> {
+  const find = () =>
     database.sql<{ isOver: boolean; tenant: number | null }>(
       `select status in ('completed', 'failed') as "isOver", (select objid::int from pg_locks
          where locktype = 'advisory' and classid = $2 and objsubid = 2 and granted
            and ${OF_THIS_DATABASE} limit 1) as tenant
        from backup_jobs where id = $1`,
-      [job, LOCKS.closed],
+      [job, LOCKS.maintenance],
     )
-  const tenant = await until('the restore to close the service', async () => {
-    const [now] = await closing()
+  const tenant = await until('the restore to enter maintenance mode', async () => {
+    const [now] = await find()
     return now?.tenant ?? (now?.isOver === false ? undefined : 'over')
   })
   if (tenant === 'over') return
-  // The node asks at once for whom the service is closed.
+  // The node immediately reads which tenants are in maintenance mode.
   clock.elapse(HEARTBEAT_MS)
   const isRefused = () =>
-    Promise.try(() => app.db.requireOpen(tenant === EVERY_TENANT ? null : tenant)).then(
+    Promise.try(() => app.db.requireAvailable(tenant === EVERY_TENANT ? null : tenant)).then(
       () => false,
       () => true,
     )
   await until('the node to hear of it', async () => {
-    const [now] = await closing()
+    const [now] = await find()
     return now?.tenant !== tenant || (await isRefused()) || undefined
   })
   clock.elapse(SECOND)
 }
 
-/** Makes a backup to its end. Answers its id. */
+/** Makes a backup and waits until it has completed. Returns its ID. */
 export async function make(service: Service, person: Person, body: object = {}): Promise<string> {
   const { job_id, backup_id } = await order(service, person, body)
   const job = await ended(service, person, job_id)
@@ -97,7 +104,7 @@ export async function make(service: Service, person: Person, body: object = {}):
   return backup_id
 }
 
-/** What a backup holds: its header, its manifest, and the rows of each table as fields of text. */
+/** Returns the contents of a backup: its header, its manifest, and the rows of each table as text fields. */
 export async function contents(path: string) {
   const texts: Record<string, string> = {}
   const read = await readBackup(createReadStream(path), await keeper(), {
@@ -116,7 +123,7 @@ export async function contents(path: string) {
   return { ...read, rowsOf }
 }
 
-/** Deletes a clinic for good, as the nightly purge does once its days are over. */
+/** Purges a clinic, as the nightly purge does after the retention days. */
 export async function purgeClinic(service: Service, id: number): Promise<void> {
   await service.database.sql(
     `update tenants set is_active = false, deleted_at = now() - interval '40 days' where id = $1`,
@@ -125,14 +132,14 @@ export async function purgeClinic(service: Service, id: number): Promise<void> {
   await purgeTonight(service)
 }
 
-/** Deletes for good the clinics that were deleted so many days ago. */
+/** Purges the clinics that were deleted more than `keepDays` days ago. */
 export async function purgeTonight({ app, clock }: Service, keepDays = 30): Promise<void> {
   const { signal } = new AbortController()
   const deps = { db: app.db, clock, log: silentLog }
-  await purge(deps, keepDays, signal, purgesOf(Object.values(app.features)))
+  await purgeTenants(deps, keepDays, signal, purgesOf(Object.values(app.features)))
 }
 
-/** Rows of a clinic that no compression makes smaller: some 2 MiB of a backup. */
+/** Adds incompressible rows to a clinic, about 2 MiB in a backup. */
 export const fatten = ({ sql }: TestDatabase, tenantId: number) =>
   sql(
     `insert into journal (tenant_id, action, resource_type, resource_id, changes)
@@ -142,7 +149,7 @@ export const fatten = ({ sql }: TestDatabase, tenantId: number) =>
     [tenantId],
   )
 
-/** The tables that hold rows of a tenant, but for what tells of the past. */
+/** Returns the tables that contain rows of a tenant, except historical ones such as the journal. */
 export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promise<string[]> {
   const tables = await sql<{ name: string; column: string }>(
     `select c.relname as name, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -158,7 +165,7 @@ export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promi
   return found.sort()
 }
 
-/** The same backup written anew, with another header or other rows. */
+/** Rewrites the same backup with another header or other rows. */
 export async function* rewritten(
   path: string,
   change: (header: Header) => Header,

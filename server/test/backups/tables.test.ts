@@ -1,4 +1,4 @@
-/** Every table says what a restore does with it, so that a later one can't be forgotten. */
+/** Every table declares how a restore treats it, so that a new table cannot be forgotten. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 
@@ -15,12 +15,12 @@ const tables = () =>
        and not c.relispartition order by 1`,
   )
 
-test('the catalogue and the rules name the same tables', async () => {
+test('the database catalogue and the backup rules name the same tables', async () => {
   const there = (await tables()).map(({ name }) => name)
   expect(Object.keys(service.app.tables).sort()).toEqual(there)
 })
 
-test('what is in a backup of everything can be read for it by the role that sees all', async () => {
+test('the platform role can read every table of a full backup', async () => {
   const inBackup = Object.entries(service.app.tables)
     .filter(([, rule]) => ['restored', 'merged', 'kept'].includes(rule))
     .map(([name]) => name)
@@ -32,7 +32,7 @@ test('what is in a backup of everything can be read for it by the role that sees
   expect(rows).toEqual([])
 })
 
-test('each column of a table that a restore brings back is declared as data or as access, and no other', async () => {
+test('each column of a restored table is declared as either data or access', async () => {
   const rows = await service.database.sql<{ name: string; columns: string[] }>(
     `select c.relname as name, array_agg(a.attname::text order by a.attname::text) as columns
      from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -49,7 +49,7 @@ test('each column of a table that a restore brings back is declared as data or a
   expect(Object.fromEntries(declared)).toEqual(Object.fromEntries(there))
 })
 
-test('the other declarations name columns of their table', () => {
+test('the other declarations name existing columns of their table', () => {
   for (const [name, rules] of Object.entries(service.app.columns)) {
     const { data, access = {}, spent = {}, deletedAt, parked, owner } = rules
     const known = [...data, ...Object.keys(access)]

@@ -1,6 +1,6 @@
-/** A backup that ends while another node restores everything waits for its end, and counts then. */
+/** A backup that ends while another node restores everything waits for the restore before it completes. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { writtenBy } from '../../src/features/backups/restore-in-place/closing.store.ts'
+import { writtenTables } from '../../src/features/backups/restore-in-place/transaction.store.ts'
 import { LOCKS, ownerClient, type Scopes } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -15,8 +15,8 @@ beforeAll(async () => {
 })
 
 /**
- * Holds what a restore of everything does, until ended.
- * @param isHeard whether it closes the service as well: of one that has just begun nobody may have heard
+ * Holds the locks of a restore of everything until ended.
+ * @param isHeard whether to enter maintenance mode too: nodes may not know yet of one that has just begun
  */
 async function restoring({ isHeard }: { isHeard: boolean }): Promise<{ end(): Promise<void> }> {
   const client = ownerClient(service.database.address)
@@ -27,16 +27,16 @@ async function restoring({ isHeard }: { isHeard: boolean }): Promise<{ end(): Pr
     return ended
   }
   onTestFinished(end)
-  if (isHeard) await client.query('select pg_advisory_lock($1, 0)', [LOCKS.closed])
+  if (isHeard) await client.query('select pg_advisory_lock($1, 0)', [LOCKS.maintenance])
   await client.query('begin')
-  const tables = await writtenBy(client, service.app.tables)
+  const tables = await writtenTables(client, service.app.tables)
   await client.query(`lock table ${tables.join(', ')} in share row exclusive mode`)
   return { end }
 }
 
-/** The service's database, which says by which codes the worker was refused. */
+/** Returns the service's database, which records the error codes that the worker receives. */
 function watched() {
-  const db = service.app.db.whileClosed()
+  const db = service.app.db.duringMaintenance()
   const refused: string[] = []
   async function noting<T>(work: () => Promise<T> | T): Promise<T> {
     try {
@@ -48,8 +48,8 @@ function watched() {
   }
   const scopes: Scopes = {
     ...db,
-    whileClosed: () => scopes,
-    requireOpen: (tenantId) => noting(() => db.requireOpen(tenantId)),
+    duringMaintenance: () => scopes,
+    requireAvailable: (tenantId) => noting(() => db.requireAvailable(tenantId)),
     acrossTenants: (work, mode) => noting(() => db.acrossTenants(work, mode)),
   }
   const often = (code: string) =>
@@ -68,9 +68,9 @@ const toldOf = async (backup: string) =>
   ).map(({ action }) => action)
 
 test.each([
-  ['of which it has heard', true, 'restoring'],
-  ['whose locks it runs into', false, '55P03'],
-])('a restore %s is waited for', async (_, isHeard, code) => {
+  ['that it was notified of', true, 'restoring'],
+  ['whose locks it meets', false, '55P03'],
+])('the backup worker waits for a restore %s', async (_, isHeard, code) => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const restore = await restoring({ isHeard })
   const { store, files } = memoryStore()
@@ -85,7 +85,7 @@ test.each([
   expect(await toldOf(backup_id)).toEqual(['backup.created'])
 })
 
-test('a stop ends the wait, and whoever comes next makes it', async () => {
+test('the backup worker stops waiting on shutdown, and the next worker makes the backup', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const restore = await restoring({ isHeard: true })
   const { db, often } = watched()

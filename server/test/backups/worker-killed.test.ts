@@ -1,4 +1,6 @@
-/** The process that restores is killed with -9: the others open by themselves, and nothing half is left or done again. */
+/**
+ * Kills the restoring process with -9: the others end maintenance mode, and the job is neither half done nor repeated.
+ */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -14,7 +16,7 @@ import { fatten } from './support.ts'
 let database: TestDatabase
 let proxy: DatabaseProxy
 let folder: string
-/** A node that works on nothing, and lives on. */
+/** A node that runs no jobs and is not killed. */
 let api: Service
 let root: Person
 let north: Clinic
@@ -31,7 +33,7 @@ beforeAll(async () => {
   proxy = await proxyTo(database)
 })
 
-/** A process that works on what is ordered, and whose database can be held up. */
+/** Starts a process that runs jobs. The test can pause its database connection. */
 const startWorker = async (): Promise<RunningService> =>
   startService({
     ...PLAIN,
@@ -67,7 +69,7 @@ const nameNow = async () =>
     ?.full_name
 const look = async () => (await api.call('GET', '/api/users/me', { token: root.token })).status
 
-/** Kills it, starts another, and waits until that has buried the job, which it must not do again. */
+/** Kills the worker and starts another. Waits until the new worker has failed the job, without repeating it. */
 async function killAndBury(worker: RunningService, job: string): Promise<void> {
   worker.signal('SIGKILL')
   await worker.ended
@@ -79,16 +81,16 @@ async function killAndBury(worker: RunningService, job: string): Promise<void> {
     status: 'failed',
     started_at,
     result: null,
-    error: 'The process that did it ended before it was done; ask for it again.',
+    error: 'The process ended before the job was completed. Start the job again.',
   })
-  // A job behind it is begun: this one is not.
+  // A later job has started, so the failed job was not started again.
   const behind = await over(await order({ dry_run: true }))
   expect(behind).toMatchObject({ status: 'completed' })
   expect(await jobOf(job)).toMatchObject({ status: 'failed', started_at })
   expect(await nameNow()).toBe('Since')
 }
 
-/** To somebody who signs in anew, as a restore ends every session. */
+/** Signs in again for each list, because a restore ends every session. */
 const listed = async (): Promise<any[]> => {
   const tokens = await until('the service to be open', () =>
     signIn(api, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
@@ -97,7 +99,7 @@ const listed = async (): Promise<any[]> => {
     .items
 }
 
-test('while the file of the safety backup is written', async () => {
+test("after a kill while the safety backup's file is written, the partial file is deleted and a retry succeeds", async () => {
   const worker = await startWorker()
   await rename()
   const held = proxy.holdAnswerOf('from "users") to stdout')
@@ -124,14 +126,14 @@ test('while the file of the safety backup is written', async () => {
   ])
 })
 
-test('while it is tried what a restore would do', async () => {
+test('after a kill during a dry run, no request gets a 503 and no partial file stays', async () => {
   root = await superadmin(api)
   const worker = await startWorker()
   await rename()
   const held = proxy.holdAnswerOf('from "stage_users" stage where not exists')
   const job = await order({ dry_run: true })
   await held.answered
-  // Nobody sees a 503.
+  // A dry run does not cause any 503.
   expect(await look()).toBe(200)
   await killAndBury(worker, job)
   held.release()

@@ -1,8 +1,8 @@
-/** A job that is lost to its process, or given back by it: nothing of it is half, and nothing counts twice. */
+/** A job whose process loses it, or returns it to the queue, is never half done and never counts twice. */
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/features/backups/stores/store.ts'
 import { requireAtWork } from '../../src/features/backups/work/work.store.ts'
-import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
@@ -21,9 +21,9 @@ beforeAll(async () => {
   })
 })
 
-/** Opens connections that the test can look at: of a job the one that holds it, and the one that does the work. */
+/** Opens connections that the test can inspect: one for each job's lock, and one for the work. */
 function recording() {
-  const opened: Connection[] = []
+  const opened: PgConnection[] = []
   const openConnection = () => {
     const client = ownerClient(service.database.address)
     opened.push(client)
@@ -34,12 +34,12 @@ function recording() {
 }
 
 const gates: (() => void)[] = []
-// Before the workers are stopped, also of a test that failed: they wait at them.
+// Opens the gates before the workers stop, because workers wait at the gates, even after a failed test.
 afterEach(() => {
   for (const open of gates.splice(0)) open()
 })
 
-/** Something that says that it was come to, and then waits until it may go on. */
+/** Returns a gate that reports when it is reached, and then waits until it is opened. */
 function gate() {
   const reached = Promise.withResolvers<void>()
   const open = Promise.withResolvers<void>()
@@ -51,7 +51,7 @@ function gate() {
   return { pass, reached: reached.promise, open: () => open.resolve() }
 }
 
-/** The store, in which files whose names fit are not read before the gate opens. */
+/** Wraps the store so that reads of matching files wait for the gate. */
 const heldReads = (store: Store, pass: () => Promise<void>, name: RegExp): Store => ({
   ...store,
   async *read(one) {
@@ -60,19 +60,19 @@ const heldReads = (store: Store, pass: () => Promise<void>, name: RegExp): Store
   },
 })
 
-/** The store, which takes its time to throw away what was begun. */
+/** Wraps the store so that discarding an unfinished file waits for the gate. */
 const slowToDiscard = (store: Store, pass: () => Promise<void>): Store => ({
   ...store,
   discard: pass,
 })
 
-/** A database that says when the worker looks for what is queued: it has buried before what is abandoned. */
+/** Returns a database that reports when the worker polls the queue, after it has failed abandoned jobs. */
 function watchedLooks() {
-  const db = service.app.db.whileClosed()
+  const db = service.app.db.duringMaintenance()
   const looked = Promise.withResolvers<void>()
   const watched: typeof db = {
     ...db,
-    whileClosed: () => watched,
+    duringMaintenance: () => watched,
     acrossTenants(run, mode) {
       if (mode === 'read') looked.resolve()
       return db.acrossTenants(run, mode)
@@ -88,8 +88,8 @@ const toldOf = async (backup: string) =>
   (await sql('select action from journal where resource_id = $1 order by id', backup)).map(
     ({ action }) => action,
   )
-/** As another process ends it that takes it for abandoned. */
-const buryByHand = (job: string, backup: string) =>
+/** Marks the job as failed, as another process does that considers the job abandoned. */
+const failByHand = (job: string, backup: string) =>
   sql(
     `with job as (update backup_jobs set status = 'failed' where id = $1)
      update backups set status = 'failed' where id = $2 and status <> 'completed'`,
@@ -97,8 +97,8 @@ const buryByHand = (job: string, backup: string) =>
     backup,
   )
 
-describe('whose lock is lost', () => {
-  test('it fails, also while its connections wait for the store to be read back', async () => {
+describe('a backup job whose lock is lost', () => {
+  test('fails, even while the worker waits to verify the stored file', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const memory = memoryStore()
     const { pass, reached, open } = gate()
@@ -123,7 +123,7 @@ describe('whose lock is lost', () => {
     expect(memory.files.size).toBe(0)
   })
 
-  test('it is completed by nobody', async () => {
+  test('is not completed by any process', async () => {
     const { job_id } = await order(service, await superadmin(service))
     const [{ number }] = await sql(
       `update backup_jobs set status = 'running' where id = $1 returning number`,
@@ -135,18 +135,18 @@ describe('whose lock is lost', () => {
     const requiring = service.app.db.acrossTenants((tx) =>
       requireAtWork(tx, { id: job_id, number }),
     )
-    await expect(requiring).rejects.toThrow('was cut off')
+    await expect(requiring).rejects.toThrow('lost its database connection')
   })
 })
 
-describe('that others have ended meanwhile', () => {
-  test('a backup is not completed, leaves no file, and nothing more is told', async () => {
+describe('a backup job that another process has ended', () => {
+  test('does not complete the backup, keeps no file, and publishes nothing else', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const memory = memoryStore()
     const { pass, reached, open } = gate()
     const worker = await workOn(service, heldReads(memory.store, pass, /age$/))
     await reached
-    await buryByHand(job_id, backup_id)
+    await failByHand(job_id, backup_id)
     open()
     await until('the files to be gone', () => memory.files.size === 0 || undefined)
     await worker.stop()
@@ -155,7 +155,7 @@ describe('that others have ended meanwhile', () => {
     expect(await toldOf(backup_id)).toEqual([])
   })
 
-  test('a backup that gives way is not queued', async () => {
+  test('does not queue a paused backup again', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const { write, begun } = stalling()
     const { pass, reached, open } = gate()
@@ -163,14 +163,14 @@ describe('that others have ended meanwhile', () => {
     await begun
     const stopped = worker.stop()
     await reached
-    await buryByHand(job_id, backup_id)
+    await failByHand(job_id, backup_id)
     open()
     await stopped
     expect(await jobOf(service, job_id)).toMatchObject({ status: 'failed' })
     expect(await statusOf(backup_id)).toBe('failed')
   })
 
-  test('a backup that is written anew stays in its former file', async () => {
+  test('keeps the former file of a backup that is being rewritten', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const memory = memoryStore()
     const first = await workOn(service, memory.store)
@@ -187,7 +187,7 @@ describe('that others have ended meanwhile', () => {
     const worker = await workOn(service, heldReads(memory.store, pass, /[.]\d+[.]tar[.]zst[.]age$/))
     await reached
     expect(memory.files.size).toBe(before.length + 1)
-    await buryByHand(forgetting, backup_id)
+    await failByHand(forgetting, backup_id)
     open()
     await until('a file to be gone', () => memory.files.size === before.length || undefined)
     await worker.stop()
@@ -200,7 +200,7 @@ describe('that others have ended meanwhile', () => {
   })
 })
 
-test('one that gives way is not taken for abandoned, however long it takes to clean up', async () => {
+test('a job that yields does not count as abandoned, even if its cleanup is slow', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
   const { pass, reached, open } = gate()
@@ -227,7 +227,7 @@ test('one that gives way is not taken for abandoned, however long it takes to cl
   expect(await toldOf(backup_id)).toEqual(['backup.created'])
 })
 
-test('one whose end was committed unheard keeps its file', async () => {
+test('a job keeps its file if the acknowledgement of its commit was lost', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const memory = memoryStore()
   proxy.loseCommitAnswerOf('backup.created')

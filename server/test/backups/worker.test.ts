@@ -1,4 +1,4 @@
-/** The work on backups: what it gives way to, and what becomes of it when something dies. */
+/** When the backup worker yields, and what happens when a connection or process dies. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -16,12 +16,12 @@ beforeAll(async () => {
   service = await openService()
 })
 
-test('a migration waits for no backup: this gives way, and is made once it is over', async () => {
+test('a migration does not wait for a running backup, which yields and is made afterwards', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
   const first = await workOn(service, memoryStore(write).store)
   await begun
-  // Has to wait for a lock that the backup holds, and would hold up everybody behind it.
+  // Requests a lock that the backup blocks, and that would block all later requests.
   await service.database.sql('alter table departments add column later integer')
   await first.stop()
   expect(await jobOf(service, job_id)).toMatchObject({ status: 'queued' })
@@ -32,7 +32,7 @@ test('a migration waits for no backup: this gives way, and is made once it is ov
   expect(files.size).toBe(2)
 })
 
-test('while it rests nothing of it goes on, be it writing or reading back', async () => {
+test('a paused backup worker neither writes nor verifies', async () => {
   const client = ownerClient(service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
@@ -59,7 +59,7 @@ test('while it rests nothing of it goes on, be it writing or reading back', asyn
   expect(seen).toContain('rest with 1')
 })
 
-test('a stop ends it at once, and leaves it to whoever comes next', async () => {
+test('the backup worker stops immediately on shutdown, and leaves the job to the next worker', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
   const worker = await workOn(service, memoryStore(write).store)
@@ -70,7 +70,7 @@ test('a stop ends it at once, and leaves it to whoever comes next', async () => 
   await has(service, job_id, 'completed')
 })
 
-test('a connection that is lost fails it, and leaves nothing', async () => {
+test('a backup fails and leaves nothing if a connection is lost', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const held = memoryStore()
   const begun = Promise.withResolvers<void>()
@@ -94,7 +94,7 @@ test('a connection that is lost fails it, and leaves nothing', async () => {
   expect(held.files.size).toBe(0)
 })
 
-test('a disk that is full fails it with what is to be done', async () => {
+test('a backup fails with a remedy in its message if the disk is full', async () => {
   const { job_id } = await order(service, await superadmin(service))
   await workOn(
     service,
@@ -106,7 +106,7 @@ test('a disk that is full fails it with what is to be done', async () => {
   expect(job?.error).toBe('there is room for 1 MiB, and 2 MiB are needed: free some.')
 })
 
-test('a store that keeps another byte than it was given fails it', async () => {
+test('a backup fails if the stored file differs by one byte', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const { store, files } = memoryStore()
   const write: Store['write'] = async (name, ...rest) => {
@@ -117,11 +117,11 @@ test('a store that keeps another byte than it was given fails it', async () => {
   }
   await workOn(service, { ...store, write })
   const job = await has(service, job_id, 'failed')
-  expect(job?.error).toMatch(`${backup_id}.tar.zst.age is not the file that was written`)
+  expect(job?.error).toMatch(`${backup_id}.tar.zst.age differs from the file that was written`)
   expect([...files.keys()]).toEqual([])
 })
 
-test('two that work share one queue: each job is done once', async () => {
+test('two workers share one queue and run each job once', async () => {
   const root = await superadmin(service)
   const written: string[] = []
   const held = memoryStore()
@@ -138,7 +138,7 @@ test('two that work share one queue: each job is done once', async () => {
   expect(new Set(written).size).toBe(written.length)
 })
 
-test('one whose clinic is purged while it is made leaves nothing in the store', async () => {
+test('a backup leaves nothing in the store if the clinic is purged while the backup runs', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const memory = memoryStore()
   const purged = Promise.withResolvers<void>()

@@ -1,14 +1,15 @@
-/** Workers in tests, on stores that can be held up. */
+/** Helpers that run backup workers on stores that tests can pause. */
 import { onTestFinished } from 'vitest'
 import type { Store } from '../../src/features/backups/stores/store.ts'
-import { startWorker, type WorkerDeps } from '../../src/features/backups/work/worker.ts'
+import { openBackupLocks } from '../../src/features/backups/work/locks.ts'
+import { type BackupWorkerDeps, startBackupWorker } from '../../src/features/backups/work/worker.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { keeper } from './support.ts'
 
-/** A store in memory; `write` may be another one's. */
+/** Returns a store in memory. Tests can replace its `write`. */
 export function memoryStore(write?: Store['write']) {
   const files = new Map<string, Buffer>()
   const store: Store = {
@@ -33,15 +34,22 @@ export function memoryStore(write?: Store['write']) {
   return { store, files }
 }
 
-/** Works with the store until the test is over. */
-export async function workOn(service: Service, store: Store, others: Partial<WorkerDeps> = {}) {
-  const worker = startWorker({
+/** Runs a worker with the store until the test ends. */
+export async function workOn(
+  service: Service,
+  store: Store,
+  others: Partial<BackupWorkerDeps> = {},
+) {
+  const openConnection = () => ownerClient(service.database.address)
+  const locks = { openConnection: others.openConnection ?? openConnection, log: silentLog }
+  const worker = startBackupWorker({
     db: service.app.db,
     clock: service.clock,
     log: silentLog,
     keeper: await keeper(),
     store,
-    openConnection: () => ownerClient(service.database.address),
+    locks: openBackupLocks(locks),
+    openConnection,
     tables: ['tenants', 'users', 'departments'],
     onMade: async () => undefined,
     rules: service.app.tables,
@@ -58,7 +66,7 @@ export async function workOn(service: Service, store: Store, others: Partial<Wor
   return worker
 }
 
-/** Takes what comes, says that it has begun, and then waits for the end. */
+/** Returns a `write` that reports when it begins, and then waits until it is aborted. */
 export function stalling() {
   const begun = Promise.withResolvers<void>()
   const write: Store['write'] = async (_name, source, signal) => {

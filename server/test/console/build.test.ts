@@ -17,7 +17,7 @@ beforeAll(async () => {
 const get = (url: string, headers: Record<string, string> = {}) =>
   service.app.server.inject({ url, headers })
 
-it('has every file that its page names', async () => {
+it('includes every file that index.html names', async () => {
   const { body } = await get('/console')
   const addresses = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name = '']) => name)
   expect(addresses.filter((name) => name.startsWith('/console/assets/'))).not.toEqual([])
@@ -25,12 +25,12 @@ it('has every file that its page names', async () => {
     expect([address, (await get(address)).statusCode]).toEqual([address, 200])
 })
 
-it('has nothing inline, which the policy would refuse', async () => {
+it('has no inline script or style, which the security policy would refuse', async () => {
   const { body } = await get('/console')
   expect(body).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|javascript:/)
 })
 
-it('has brotli and gzip of its scripts and styles', async () => {
+it('includes brotli and gzip variants of its scripts and styles', async () => {
   const scripts = files.filter((name) => /^assets\/.+\.js$/.test(name))
   expect(scripts).not.toEqual([])
   for (const name of scripts.map((script) => `/console/${script}`)) {

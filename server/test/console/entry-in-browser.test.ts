@@ -76,7 +76,7 @@ const choosePassword = async (page: Page, password: string) => {
   await page.getByRole('button', { name: 'Set the password' }).click()
 }
 
-/** Makes a user with a password that has to be changed. */
+/** Creates a user with a password that has to be changed. */
 async function newUser({ service, token, subdomain }: Scene) {
   const email = `${fresh('made')}@${subdomain}.test`
   const { body } = await service.call('GET', '/api/admin/tenants', { token })
@@ -89,45 +89,48 @@ async function newUser({ service, token, subdomain }: Scene) {
   return email
 }
 
-describe.skipIf(!CHROMIUM).each(['root', 'prefix'])('at the %s', (at) => {
-  it('sets a new password with the link of a mail, which leaves the address', async () => {
-    const { service, subdomain, base } = sceneAt(at)
-    const { email } = await registerConfirmed(service, subdomain)
-    await askForLink(service, 'request-reset', email, subdomain)
-    const link = await mailedToken(service, email, 'reset-password')
-    const page = await newPage(base)
-    // The old address: earlier mails have it.
-    await page.goto(`${base}/reset-password#token=${encodeURIComponent(link)}`)
-    await page.waitForURL(`${base}/console/reset-password`)
-    await choosePassword(page, NEW_PASSWORD)
-    await heading(page, 'Your password was changed')
-    expect((await login(service, email, subdomain, NEW_PASSWORD)).status).toBe(200)
-  })
+describe.skipIf(!CHROMIUM).each(['root', 'prefix'])(
+  'the sign-in pages, with PUBLIC_URL at the %s,',
+  (at) => {
+    it("set a new password with a mailed link, and remove the link's token from the URL", async () => {
+      const { service, subdomain, base } = sceneAt(at)
+      const { email } = await registerConfirmed(service, subdomain)
+      await askForLink(service, 'request-reset', email, subdomain)
+      const link = await mailedToken(service, email, 'reset-password')
+      const page = await newPage(base)
+      // The former URL, which earlier mails contain.
+      await page.goto(`${base}/reset-password#token=${encodeURIComponent(link)}`)
+      await page.waitForURL(`${base}/console/reset-password`)
+      await choosePassword(page, NEW_PASSWORD)
+      await heading(page, 'Your password was changed')
+      expect((await login(service, email, subdomain, NEW_PASSWORD)).status).toBe(200)
+    })
 
-  it('confirms an address with the link of a mail and the password', async () => {
-    const { service, subdomain, base } = sceneAt(at)
-    const { email } = await register(service, subdomain)
-    const link = await mailedToken(service, email, 'verify-email')
-    const page = await newPage(base)
-    await page.goto(`${base}/console/verify-email#token=${encodeURIComponent(link)}`)
-    await page.getByLabel('Password of the account').fill(PASSWORD)
-    await page.getByRole('button', { name: 'Confirm the address' }).click()
-    await heading(page, 'Your e-mail address is confirmed')
-  })
+    it('confirm an address with a mailed link and the password', async () => {
+      const { service, subdomain, base } = sceneAt(at)
+      const { email } = await register(service, subdomain)
+      const link = await mailedToken(service, email, 'verify-email')
+      const page = await newPage(base)
+      await page.goto(`${base}/console/verify-email#token=${encodeURIComponent(link)}`)
+      await page.getByLabel('Password of the account').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Confirm the address' }).click()
+      await heading(page, 'Your e-mail address is confirmed')
+    })
 
-  it('signs in, and shows the page of a deep link after a reload', async () => {
-    const { service, subdomain, base } = sceneAt(at)
-    const { email } = await registerConfirmed(service, subdomain)
-    const page = await newPage(base)
-    await page.goto(`${base}/console/account`)
-    await submitSignIn(page, { email, password: PASSWORD, subdomain })
-    await page.waitForURL(`${base}/console/account`)
-    await page.reload()
-    await page.getByText(email).first().waitFor()
-  })
-})
+    it('sign a person in, and show the page of a deep link after a reload', async () => {
+      const { service, subdomain, base } = sceneAt(at)
+      const { email } = await registerConfirmed(service, subdomain)
+      const page = await newPage(base)
+      await page.goto(`${base}/console/account`)
+      await submitSignIn(page, { email, password: PASSWORD, subdomain })
+      await page.waitForURL(`${base}/console/account`)
+      await page.reload()
+      await page.getByText(email).first().waitFor()
+    })
+  },
+)
 
-describe.skipIf(!CHROMIUM)('a person', () => {
+describe.skipIf(!CHROMIUM)('a person on the sign-in pages', () => {
   it('accepts an invitation and signs in', async () => {
     const scene = sceneAt('root')
     const { service, subdomain, base } = scene
@@ -142,7 +145,7 @@ describe.skipIf(!CHROMIUM)('a person', () => {
     await page.getByText(email).first().waitFor()
   })
 
-  it('registers and hears what comes next', async () => {
+  it('registers, and sees the next step', async () => {
     const { subdomain, base } = sceneAt('root')
     const page = await newPage(base)
     await page.goto(`${base}/console/register`)
@@ -153,11 +156,11 @@ describe.skipIf(!CHROMIUM)('a person', () => {
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Request the account' }).click()
-    // Without a mail server nobody has to confirm their address.
+    // Without a mail server, nobody has to confirm their address.
     await heading(page, 'Your account is ready')
   })
 
-  it('is told each fault of a form beside its field, by keyboard alone', async () => {
+  it('sees each error of a form next to its field, by keyboard alone', async () => {
     const { base } = sceneAt('root')
     const page = await newPage(base, 422)
     await page.goto(`${base}/console/register`)
@@ -172,7 +175,7 @@ describe.skipIf(!CHROMIUM)('a person', () => {
     expect(await name.evaluate('document.activeElement.id')).toBe(await name.getAttribute('id'))
   })
 
-  it('replaces a password that somebody else set, and sets up a demanded second factor', async () => {
+  it('replaces a password that an administrator set, and sets up a required second factor', async () => {
     const { service, token, base } = sceneAt('root')
     const demanding = await newTenant(service, token, { require_totp: ['nurse'] })
     const whom = { subdomain: demanding.subdomain, password: PASSWORD }
@@ -217,7 +220,7 @@ describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ th
     'not-found': 'nowhere',
   }
 
-  it('every page is accessible and fits the window', async () => {
+  it('every sign-in page is accessible and fits the window', async () => {
     const { base } = sceneAt('root')
     const person = await openPerson(browser, base, {
       colorScheme: theme,

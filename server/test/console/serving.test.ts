@@ -1,4 +1,4 @@
-/** How the service serves the console: addresses, headers, encodings, caching. */
+/** How the service serves the console: URLs, headers, encodings and caching. */
 import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -27,9 +27,9 @@ beforeAll(async () => {
 const get = (url: string, headers: Record<string, string> = {}, at = service) =>
   at.app.server.inject({ url, headers })
 
-describe('a page of the console', () => {
+describe('a page URL of the console', () => {
   it.each(['/console', '/console/', '/console/users/approvals', '/console/t/7/users/?open=3'])(
-    'is index.html: %s',
+    'returns index.html: %s',
     async (url) => {
       const { statusCode, headers, body } = await get(url)
       expect([statusCode, body]).toEqual([200, INDEX])
@@ -43,12 +43,12 @@ describe('a page of the console', () => {
     },
   )
 
-  it('does not depend on the address, and never shows it', async () => {
+  it('returns a response that neither depends on the URL nor contains it', async () => {
     const { body } = await get('/console/users?search=<script>secret')
     expect(body).toBe(INDEX)
   })
 
-  it('is where the root and links of earlier mails redirect', async () => {
+  it('is the target of redirects from the root path and from links of earlier mails', async () => {
     for (const path of ['/', '/verify-email', '/reset-password', '/invitation']) {
       const { statusCode, headers } = await get(path)
       const target = pathBehind(String(headers.location), path)
@@ -70,7 +70,7 @@ describe('a file of the console', () => {
     ['/console/theme.js', 'text/javascript; charset=utf-8', 'no-cache'],
     ['/console/icon.svg', 'image/svg+xml', 'no-cache'],
     ['/console/index.html', 'text/html; charset=utf-8', 'no-cache'],
-  ])('has its type, caching and policy: %s', async (url, type, caching) => {
+  ])('has its content type, caching and security policy: %s', async (url, type, caching) => {
     const { statusCode, headers } = await get(url)
     expect(statusCode).toBe(200)
     expect(headers).toMatchObject({
@@ -93,7 +93,7 @@ describe('a file of the console', () => {
     '/console/.vite/manifest.json',
     '/console//clinic.example',
     '/console/users//clinic.example',
-  ])('is 404 where there is none: %s', async (url) => {
+  ])('is answered 404 if it does not exist: %s', async (url) => {
     const { statusCode, headers, body } = await get(url)
     expect([statusCode, JSON.parse(body)]).toEqual([
       404,
@@ -109,7 +109,7 @@ describe('a file of the console', () => {
     ['br, gzip', 'br', brotliDecompressSync],
     ['gzip', 'gzip', gunzipSync],
     ['deflate', undefined, (bytes: Buffer) => bytes],
-  ])('is sent compressed where the client accepts it: %s', async (accepted, encoding, decode) => {
+  ])('is sent compressed if the client accepts it: %s', async (accepted, encoding, decode) => {
     const { headers, rawPayload } = await get(ASSET, { 'accept-encoding': accepted })
     expect(headers).toMatchObject({ vary: 'accept-encoding' })
     expect(headers['content-encoding']).toBe(encoding)
@@ -117,13 +117,13 @@ describe('a file of the console', () => {
     expect(headers['content-length']).toBe(String(rawPayload.length))
   })
 
-  it('is sent as it is where no smaller variant was built', async () => {
+  it('is sent uncompressed if the build contains no smaller variant', async () => {
     const { headers } = await get('/console/theme.js', { 'accept-encoding': 'br, gzip' })
     expect(headers['content-encoding']).toBeUndefined()
   })
 })
 
-describe('a client that has a file already', () => {
+describe('a client with a cached file of the console', () => {
   it.each(['/console', '/console/theme.js', ASSET])('gets 304 without a body: %s', async (url) => {
     const { etag } = (await get(url)).headers
     for (const tags of [etag, `"other", ${etag}`, String(etag).replace('W/', ''), '*']) {
@@ -134,7 +134,7 @@ describe('a client that has a file already', () => {
     expect((await get(url, { 'if-none-match': 'W/"other"' })).statusCode).toBe(200)
   })
 
-  it('has different tags for different files', async () => {
+  it('gets different ETags for different files', async () => {
     const tags = await Promise.all(
       ['/console', '/console/theme.js', ASSET].map(async (url) => (await get(url)).headers.etag),
     )
@@ -142,7 +142,7 @@ describe('a client that has a file already', () => {
   })
 })
 
-it('answers HEAD with the headers of GET', async () => {
+it('a HEAD request gets the headers of GET', async () => {
   for (const url of ['/console', '/console/users', ASSET, '/console/nothing.js']) {
     const headers = { 'accept-encoding': 'br' }
     const head = await service.app.server.inject({ method: 'HEAD', url, headers })
@@ -153,7 +153,7 @@ it('answers HEAD with the headers of GET', async () => {
   }
 })
 
-it('sends compressed files over a real connection', async () => {
+it('a client gets compressed files over a real connection', async () => {
   const { port } = service.app.server.server.address() as AddressInfo
   const bytes = await new Promise<Buffer>((resolve, reject) => {
     const headers = { 'accept-encoding': 'br' }
@@ -166,8 +166,8 @@ it('sends compressed files over a real connection', async () => {
   expect(brotliDecompressSync(bytes).toString()).toBe(SCRIPT)
 })
 
-describe('below a prefix of PUBLIC_URL', () => {
-  it('names the files of index.html with the prefix', async () => {
+describe('with a path prefix in PUBLIC_URL, the service', () => {
+  it('adds the prefix to the file URLs in index.html', async () => {
     const { body, headers } = await get('/console', { 'accept-encoding': 'br' }, behindPrefix)
     const addresses = [...body.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => address)
     expect(addresses).toEqual(
@@ -187,7 +187,7 @@ describe('below a prefix of PUBLIC_URL', () => {
   })
 })
 
-it('answers 503 with a sentence where the console is not built, and serves the API', async () => {
+it('a service without a built console answers 503 with an explanation, and serves the API', async () => {
   for (const url of ['/console', '/console/users', ASSET]) {
     const { statusCode, headers, body } = await get(url, {}, unbuilt)
     expect([statusCode, headers['content-type']]).toEqual([503, 'text/plain; charset=utf-8'])

@@ -1,14 +1,14 @@
-/** The session of the console in a real browser: where its secrets are, its tabs, its idle limit, and what ends it. */
+/** The session of the console in a real browser: the location of its secrets, its tabs, its idle limit and its end. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { newColleague, renewAdmin } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
 import { CHROMIUM } from '../support/browser.ts'
-import { builtConsole } from '../support/built-console.ts'
-import { type Clinic, makeClinic, superadmin, type Person as User } from '../support/clinics.ts'
-import { launchBrowser, openPerson, submitSignIn } from '../support/console-browser.ts'
-import { openService, type Service } from '../support/service.ts'
+import type { Clinic, Person as User } from '../support/clinics.ts'
+import { openPerson, submitSignIn } from '../support/console-browser.ts'
+import type { Service } from '../support/service.ts'
+import { openConsole } from './scene.ts'
 
 const TABS = 20
 const RELOADS = 50
@@ -21,10 +21,7 @@ let browser: Browser
 
 beforeAll(async () => {
   if (!CHROMIUM) return
-  service = await openService({ consoleFolder: await builtConsole() })
-  clinic = await makeClinic(service, await superadmin(service), 'north')
-  base = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
-  browser = await launchBrowser()
+  ;({ service, clinic, base, browser } = await openConsole())
 })
 
 beforeEach(async () => {
@@ -47,11 +44,14 @@ async function signInAt(page: Page, path = '/console'): Promise<void> {
 }
 
 async function signOutOf(page: Page): Promise<void> {
+  // The page shows the sign-in form before the service has ended the session.
+  const ended = page.waitForResponse((answer) => answer.request().method() === 'DELETE')
   await page.getByRole('button', { name: user.email }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await ended
 }
 
-/** Everything that a script of the page can read. */
+/** Returns everything that a script of the page can read. */
 const readable = (page: Page): Promise<string> =>
   page.evaluate(`(async () => {
     const seen = []
@@ -65,8 +65,8 @@ const readable = (page: Page): Promise<string> =>
     return seen.join('\\n')
   })()`)
 
-describe.skipIf(!CHROMIUM)('a session', () => {
-  it('keeps its tokens where no script finds them', async () => {
+describe.skipIf(!CHROMIUM)('a session of the console', () => {
+  it('stores its tokens where scripts cannot read them', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await signInAt(page)
@@ -85,7 +85,26 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     expect(seen).not.toContain(user.email)
   })
 
-  it(`goes on in ${TABS} tabs that open at once, and through ${RELOADS} quick reloads`, async () => {
+  it('can be started and ended by keyboard alone', async () => {
+    const page = await (await openPerson(browser, base)).newTab()
+    await page.goto('/console')
+    await page.getByRole('combobox', { name: 'Clinic' }).focus()
+    const { email, password, subdomain } = credentials()
+    for (const text of [subdomain, email, password]) {
+      await page.keyboard.press('ControlOrMeta+a')
+      await page.keyboard.type(text)
+      await page.keyboard.press('Tab')
+    }
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    // The title of the first page takes the focus when the page has loaded.
+    await page.locator('h1:focus').waitFor()
+    await page.getByRole('button', { name: user.email }).focus()
+    for (const key of ['Enter', 'End', 'Enter']) await page.keyboard.press(key)
+    await signedOut(page)
+  })
+
+  it(`survives ${TABS} tabs that open simultaneously, and ${RELOADS} quick reloads`, async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await signInAt(page)
@@ -102,7 +121,7 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     await signedIn(page)
   })
 
-  it('leaves every tab when one signs out', async () => {
+  it('ends in every tab when the person signs out in one', async () => {
     const person = await openPerson(browser, base)
     const [page, other] = [await person.newTab(), await person.newTab()]
     await signInAt(page)
@@ -112,10 +131,10 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     await Promise.all([signedOut(page), signedOut(other)])
     expect(await other.content()).not.toContain(user.email)
     await other.getByText('You signed out in another tab.').waitFor()
-    expect(await person.context.cookies()).toEqual([])
+    await expect.poll(() => person.context.cookies()).toEqual([])
   })
 
-  it('is that of the new person in every tab when another one signs in', async () => {
+  it('changes to the new person in every tab when another person signs in', async () => {
     const another = await newColleague(service, clinic, 'doctor')
     const person = await openPerson(browser, base)
     const [page, other] = [await person.newTab(), await person.newTab()]
@@ -130,7 +149,7 @@ describe.skipIf(!CHROMIUM)('a session', () => {
     expect(await other.content()).not.toContain(user.email)
   })
 
-  it('returns to the page asked for, and to none elsewhere', async () => {
+  it('starts with the requested page after sign-in, but never with another site', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await page.goto('/console/account?tab=sessions')
@@ -154,8 +173,8 @@ describe.skipIf(!CHROMIUM)('a session', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the idle limit', () => {
-  it('warns for a minute, then leaves no datum in the page, also after the machine slept', async () => {
+describe.skipIf(!CHROMIUM)('the idle limit of the console', () => {
+  it('shows a warning for a minute, then clears the page, even after the computer slept', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await page.clock.install()
@@ -169,15 +188,30 @@ describe.skipIf(!CHROMIUM)('the idle limit', () => {
     await signedOut(page)
     await page.getByText('You were signed out after 15 minutes without activity.').waitFor()
     expect(await page.content()).not.toContain(user.email)
-    expect(await person.context.cookies()).toEqual([])
+    await expect.poll(() => person.context.cookies()).toEqual([])
     await submitSignIn(page, credentials())
     await page.waitForURL('**/console/account')
     await signedIn(page)
   })
 })
 
-describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
-  it('is a countdown after too many attempts', async () => {
+describe.skipIf(!CHROMIUM)('a page whose files a new release has replaced', () => {
+  it('reloads the console and then shows the requested page', async () => {
+    const person = await openPerson(browser, base)
+    person.expectStatus(404)
+    const page = await person.newTab()
+    const isAccount = (url: URL) => /^\/console\/assets\/account-[^/]+\.js$/.test(url.pathname)
+    await page.route(isAccount, (route) => route.fulfill({ status: 404 }), { times: 1 })
+    await page.goto('/console/account')
+    const missing = page.waitForResponse((response) => response.status() === 404)
+    await submitSignIn(page, credentials())
+    await missing
+    await page.getByRole('heading', { level: 1, name: 'My account' }).waitFor()
+  })
+})
+
+describe.skipIf(!CHROMIUM)('while the service refuses requests temporarily, the console', () => {
+  it('shows a countdown after too many sign-in attempts', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(401, 429)
     const page = await person.newTab()
@@ -193,7 +227,7 @@ describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
       .waitFor()
   })
 
-  it('is one calm banner while a backup is restored, and nobody is signed out', async () => {
+  it('shows one calm banner during a restore, and signs nobody out', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(503)
     const page = await person.newTab()
@@ -213,7 +247,7 @@ describe.skipIf(!CHROMIUM)('what the service refuses for a while', () => {
     await signedIn(page)
   })
 
-  it('ends only with a sign-out by the service, after which the page is found again', async () => {
+  it('signs nobody out until the service has ended the session, and then clears the page', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(401)
     const page = await person.newTab()

@@ -1,4 +1,4 @@
-/** How large a body each operation takes: what decisions §1 says of its kind, and what the document says. */
+/** The size limit of each operation's body, as in decisions §1 and in the OpenAPI document. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { settingsOf } from '../paygate/clinic.ts'
@@ -46,17 +46,17 @@ const WRITES = Object.entries(document.paths).flatMap(([path, methods]) =>
     .map(([method, described]) => ({ method: method.toUpperCase(), path, described })),
 )
 
-/** Of `bytes`, and no JSON: an operation that takes a body does nothing with it. */
+/** Returns an invalid JSON body of `bytes`, so that no operation has an effect. */
 const bodyOf = (bytes: number) => '{'.padEnd(bytes, ' ')
 
-/** Whose bodies others make, with the KiB that they take. */
+/** Operations called by providers, with the KiB that their bodies may have. */
 const OF_PROVIDERS: Record<string, number> = {
   receiveCardnetNotification: 256,
   receivePaygateNotification: 256,
   receiveMessengerUpdate: 128,
 }
 
-test('an operation takes 16 KiB without a token, 128 KiB with a free-form object, 64 KiB else; what providers send has limits of its own', () => {
+test('each operation has its documented body limit: 16 KiB without a token, 128 KiB for free-form objects, else 64 KiB', () => {
   for (const { described } of WRITES) {
     const isFreeForm = FREE_FORM.includes(described.operationId)
     const isOpen = described.security.length === 0
@@ -69,26 +69,26 @@ test('an operation takes 16 KiB without a token, 128 KiB with a free-form object
   }
 })
 
-describe('the limit of the document', () => {
+describe('the documented body limit', () => {
   test.each(WRITES.map((write) => [write.described.operationId, write] as const))(
-    'is the limit of %s: one byte more is 413, and the answer says how much is taken',
+    'is enforced for %s: one more byte is 413, and the answer gives the limit',
     async (_, { method, path, described }) => {
       const limit = described['x-body-limit'] ?? 0
       const url = path.replaceAll(/\{\w+\}/g, '999999')
       const op = service.app.operations.find(({ id }) => id === described.operationId)
       const token = op && tokenFor(op, root, clinic)
       const sent = (bytes: number) => service.call(method, url, { token, payload: bodyOf(bytes) })
-      const sentence = `The body is larger than ${limit / KIB} KiB`
+      const sentence = `The request body is larger than ${limit / KIB} KiB`
       expect((await sent(limit)).status).not.toBe(413)
       expect(await sent(limit + 1)).toMatchObject({
         status: 413,
-        body: { code: 'body_too_large', detail: `${sentence}; send less` },
+        body: { code: 'body_too_large', detail: `${sentence}. Send a smaller one.` },
       })
       expect(referred(document, described.responses[413]).description).toBe(sentence)
     },
   )
 
-  test('holds also where the length is not said beforehand', async () => {
+  test('also applies without a Content-Length header', async () => {
     const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
     const answer = await fetch(`${address}/api/auth/login`, {
       method: 'POST',
@@ -103,7 +103,7 @@ describe('the limit of the document', () => {
   })
 })
 
-test('a request for no operation is refused before its body is read', async () => {
+test('a request to an unknown path is refused before its body is read', async () => {
   for (const bytes of [1, 16 * KIB + 1])
     expect(
       (await service.call('POST', '/api/nothing', { token: root.token, payload: bodyOf(bytes) }))

@@ -1,4 +1,4 @@
-/** Compares the contract's rows with the service's operations and routes, both ways. */
+/** Compares the contract's rows with the service's operations and routes, in both directions. */
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AnyOperation } from '../../src/platform/http/operation.ts'
@@ -15,31 +15,31 @@ beforeAll(async () => {
   routes = servedRoutes(service.app)
 })
 
-/** Whether the operation takes an input that can be invalid. */
+/** Returns whether the operation has an input that can be invalid. */
 const takesInput = (op: AnyOperation): boolean =>
   Boolean(op.params ?? op.query ?? (op.body && !takesBytes(op))) || Boolean(op.refusesInput)
 
-describe('the rows', () => {
-  test('hold the 63 operations of the specification, each once', () => {
+describe('the table of operations', () => {
+  test('contains each of the 63 operations of the specification once', () => {
     expect(new Set(SPECIFIED.map(nameOf)).size).toBe(63)
     expect(SPECIFIED).toHaveLength(63)
   })
 
-  test('name nothing twice among the added operations', () => {
+  test('lists each added operation once', () => {
     const names = [...SPECIFIED, ...ADDED].map(nameOf)
     expect(new Set(names).size).toBe(names.length)
   })
 })
 
-describe('the routes', () => {
-  test('are exactly the rows that are built, and HEAD wherever there is GET', () => {
+describe('the routes of the service', () => {
+  test('match the implemented rows of the table, with HEAD for every GET', () => {
     const heads = BUILT.filter((row) => row.method === 'GET').map((row) => `HEAD ${row.path}`)
     expect(routes.toSorted()).toEqual([...BUILT.map(nameOf), ...heads].sort())
   })
 })
 
-describe('the operations', () => {
-  test('are exactly the rows that are built', () => {
+describe('the operations of the service', () => {
+  test('match the implemented rows of the table', () => {
     expect(service.app.operations.map(nameOf).toSorted()).toEqual(BUILT.map(nameOf).sort())
   })
 
@@ -55,7 +55,7 @@ describe('the operations', () => {
     },
   )
 
-  test('have an operationId of their own each', () => {
+  test('have unique operationIds', () => {
     const ids = service.app.operations.map((op) => op.id)
     expect(new Set(ids).size).toBe(ids.length)
   })
@@ -64,23 +64,26 @@ describe('the operations', () => {
 describe('a call without a token', () => {
   const protectedRows = BUILT.filter((row) => row.auth === 'bearer')
 
-  test.each(protectedRows)('$method $path is answered 401 with a challenge', async (row) => {
-    const answer = await service.call(row.method, row.path.replaceAll(/\{\w+\}/g, '1'))
-    expect(answer).toMatchObject({
-      status: 401,
-      headers: { 'www-authenticate': 'Bearer' },
-      body: { detail: 'Not authenticated' },
-    })
-  })
+  test.each(protectedRows)(
+    '$method $path is answered 401 with a WWW-Authenticate challenge',
+    async (row) => {
+      const answer = await service.call(row.method, row.path.replaceAll(/\{\w+\}/g, '1'))
+      expect(answer).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer' },
+        body: { detail: 'Not authenticated' },
+      })
+    },
+  )
 
-  test.each(protectedRows)('$method $path names a token that is none as invalid', async (row) => {
+  test.each(protectedRows)('$method $path reports a malformed token as invalid', async (row) => {
     const path = row.path.replaceAll(/\{\w+\}/g, '1')
     const answer = await service.call(row.method, path, { token: 'not.a.token' })
     expect(answer.status).toBe(401)
     expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
   })
 
-  test('is taken by the operations that need none', async () => {
+  test('is accepted by the operations that need no token', async () => {
     for (const row of BUILT.filter((open) => open.auth === 'none')) {
       const answer = await service.call(row.method, row.path)
       expect([nameOf(row), answer.status]).toEqual([

@@ -1,4 +1,4 @@
-/** `/docs` is whole by itself: everything it names is served from here, under a strict policy. */
+/** `/docs` is self-contained: the service serves every file it names, under a strict policy. */
 import { beforeAll, expect, test } from 'vitest'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 const get = (url: string) => service.app.server.inject({ url })
 
-test('names files of the service alone, and all of them are there, also behind a prefix', async () => {
+test('the API documentation page names only existing files of the service, also behind a prefix', async () => {
   const page = await get('/docs')
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
   const named = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name = '']) =>
@@ -32,11 +32,11 @@ test('names files of the service alone, and all of them are there, also behind a
   ])
 })
 
-test('is nowhere else, where the same names would lead astray', async () => {
+test('the API documentation page is not served with a trailing slash, which would break relative links', async () => {
   expect((await get('/docs/')).statusCode).toBe(404)
 })
 
-test('lets scripts and requests go nowhere else', async () => {
+test('the API documentation page allows scripts and requests only to the service itself', async () => {
   for (const url of ['/docs', '/docs/static/open.js']) {
     const policy = String((await get(url)).headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'; script-src 'self';")
@@ -45,7 +45,7 @@ test('lets scripts and requests go nowhere else', async () => {
   }
 })
 
-test('reads the document that the service makes, without asking anybody whether it is valid', async () => {
+test("the API documentation page loads the service's own document, and no external validator", async () => {
   const { body } = await get('/docs/static/open.js')
   expect(body).toContain("url: 'openapi.json'")
   expect(body).toContain('validatorUrl: null')

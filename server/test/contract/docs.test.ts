@@ -1,4 +1,4 @@
-/** Compares the table of docs/api.md with the operations that are built and with the contract. */
+/** Compares the table of docs/reference/api.md with the built operations and with the contract. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { TenantChange } from '../../src/features/tenants/tenants.schema.ts'
@@ -18,7 +18,7 @@ interface Told {
   does: string
 }
 
-/** The access rules in the words of the page. */
+/** The access rules as the page words them. */
 const WHO: Record<string, string> = {
   anyone: 'anyone',
   'signed in': 'signed in',
@@ -31,13 +31,13 @@ const WHO: Record<string, string> = {
   admin: 'admins',
   superadmin: 'superadmin',
 }
-/** Statuses that every operation can answer, and every write; the page says so once. */
+/** Statuses that any operation, or any write, can return. The page lists them once. */
 const COMMON = [400, 415, 417, 429, 500, 503]
 const isCommon = (op: AnyOperation, status: number) =>
   !op.refusals?.some((code) => code !== 'overloaded' && PROBLEMS[code][0] === status) &&
   (COMMON.includes(status) ||
     (status === 409 && op.method !== 'GET') ||
-    // An unknown query parameter, where nothing else is taken.
+    // An unknown query parameter, if the operation has no other input.
     (status === 422 && !op.params && !op.query && !op.body))
 
 let page: string
@@ -45,7 +45,7 @@ let told: Told[]
 let operations: readonly AnyOperation[]
 
 beforeAll(async () => {
-  page = await readFile(new URL('../../../docs/api.md', import.meta.url), 'utf8')
+  page = await readFile(new URL('../../../docs/reference/api.md', import.meta.url), 'utf8')
   told = page.split('\n').flatMap((line) => {
     const cells = line.split('|').map((cell) => cell.trim())
     if (!/^(GET|POST|PUT|DELETE)$/.test(cells[1] ?? '')) return []
@@ -62,7 +62,7 @@ beforeAll(async () => {
   operations = (await openService()).app.operations
 })
 
-/** What the page calls the lists that are not sorted by `id` upwards. */
+/** The page's names of the lists that are not sorted by `id` ascending. */
 const LISTS: Record<string, string> = {
   listWebhookDeliveries: 'deliveries',
   listPayments: 'payments',
@@ -71,21 +71,20 @@ const LISTS: Record<string, string> = {
   listPatientAccesses: 'the accesses to a patient',
 }
 
-/** How the operation sorts what it lists, as the page says it; undefined where it lists nothing by pages. */
+/** Returns how the operation sorts its list, in the words of the page; undefined for other operations. */
 function orderOf(op: AnyOperation): string | undefined {
   const { sort_by, sort_order } = ((op.query ?? op.body)?.properties ?? {}) as Record<
     string,
     { default: string }
   >
-  const direction = sort_order?.default === 'desc' ? 'downwards' : 'upwards'
+  const direction = sort_order?.default === 'desc' ? 'descending' : 'ascending'
   return sort_by && `\`${sort_by.default}\` ${direction}`
 }
 
-/** The lists that the page names for their order, each with it. */
+/** Returns the lists for which the page gives an order, with that order. */
 function toldOrders(page: string): string[][] {
-  const [, first, others = ''] =
-    /^They are sorted by (.+?), unless asked otherwise; (.+?)\./ms.exec(page) ?? []
-  expect(first).toBe('`id` upwards')
+  const [, first, others = ''] = /^They are sorted by (.+?) by default; (.+?)\./ms.exec(page) ?? []
+  expect(first).toBe('`id` ascending')
   return [...others.replaceAll('\n', ' ').matchAll(/(.+?) by (`\w+` \w+)(?:, )?/g)].flatMap(
     ([, names = '', order = '']) => names.split(/, | and /).map((name) => [name, order]),
   )
@@ -93,7 +92,7 @@ function toldOrders(page: string): string[][] {
 
 const rowOf = (name: string) => told.find((row) => row.name === name)
 
-/** What the operation takes, as the page writes it: the query in italics, `?` for what may be left out. */
+/** Returns the input of the operation as the page writes it: the query in italics, `?` for optional parts. */
 function inputOf(op: AnyOperation): string[] {
   const names = (part: 'query' | 'body', mark: string) => {
     const { properties = {}, required = [] } = op[part] ?? {}
@@ -106,19 +105,19 @@ function inputOf(op: AnyOperation): string[] {
   return [...headers, ...names('query', '*'), ...names('body', '')]
 }
 
-test('docs/api.md names the lists that are not sorted by id upwards, and no other', () => {
+test('docs/reference/api.md names exactly the lists that are not sorted by ascending ID', () => {
   const lists = operations
     .map((op) => [LISTS[op.id] ?? op.id, orderOf(op) ?? ''])
-    .filter(([, order]) => order !== '' && order !== '`id` upwards')
+    .filter(([, order]) => order !== '' && order !== '`id` ascending')
   expect(toldOrders(page).sort()).toEqual(lists.sort())
 })
 
-test('docs/api.md says what every operation can answer, and when each refusal comes', () => {
+test('docs/reference/api.md lists the common error responses, with the cause of each', () => {
   const [, first = ''] =
     /^Every operation may also answer (.+?), and every one but/ms.exec(page) ?? []
   const said = [...first.matchAll(/`(\d+)`/g)].map(([, status]) => Number(status))
   const ofAll = COMMON.filter((status) => operations.every((op) => statusesOf(op).includes(status)))
-  // Of HTTP and of no operation: refused before one is asked.
+  // HTTP errors that occur before any operation is called.
   const ofHttp = [
     PROBLEMS.method_not_allowed[0],
     PROBLEMS.request_late[0],
@@ -126,26 +125,26 @@ test('docs/api.md says what every operation can answer, and when each refusal co
   ]
   expect(said.sort()).toEqual([...ofAll, ...ofHttp, 422].sort())
   const refusals = [...Object.values(PROBLEMS).map(([status]) => status), 422]
-  expect(tableOf('docs/api.md', 'Status').map(([status]) => Number(status))).toEqual(
+  expect(tableOf('docs/reference/api.md', 'Status').map(([status]) => Number(status))).toEqual(
     [...new Set<number>(refusals)].sort(),
   )
 })
 
-test('docs/api.md has every setting of a tenant that the service reads, and no other', () => {
+test('docs/reference/api.md lists exactly the tenant settings that the service reads', () => {
   const { properties } = TenantChange.properties.settings as { properties?: object }
-  const told = tableOf('docs/api.md', 'Setting').map(([name]) => named(name))
+  const told = tableOf('docs/reference/api.md', 'Setting').map(([name]) => named(name))
   expect(told).toEqual(Object.keys(properties ?? {}))
 })
 
-describe('the table of docs/api.md', () => {
-  test('has the 63 specified operations and the added ones, each once', () => {
+describe('the table of docs/reference/api.md', () => {
+  test('has each of the 63 specified operations and each added operation once', () => {
     expect(told.map((row) => row.name).toSorted()).toEqual(
       [...SPECIFIED, ...ADDED].map(nameOf).sort(),
     )
   })
 
   test.each([...SPECIFIED, ...ADDED].map((row) => ({ ...row, name: nameOf(row) })))(
-    '$name: its success and whether it takes a token',
+    '$name: its success status and whether it needs a token',
     (row) => {
       const found = rowOf(row.name)
       expect(found?.success).toBe(row.success)
@@ -154,7 +153,7 @@ describe('the table of docs/api.md', () => {
     },
   )
 
-  test.each(BUILT.map(nameOf))('%s: who may call, its input and its statuses', (name) => {
+  test.each(BUILT.map(nameOf))('%s: its callers, its input and its statuses', (name) => {
     const op = operations.find((op) => nameOf(op) === name) as AnyOperation
     const { who, input, others } = rowOf(name) ?? {}
     expect({ who, input, others }).toEqual({

@@ -1,10 +1,10 @@
-/** The fields of each answer: those of the specification with the decided additions, no others. */
+/** The fields of each response are those of the specification and the decided additions, and no others. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openWalkable, type Step, walk } from './walk.ts'
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** What a field holds; a list of words where it may be one of several. */
+/** The kind of a field's value; a list if several are allowed. */
 type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'object' | 'array' | 'time' | 'null'
 type Fields = Record<string, Kind | readonly Kind[]>
 
@@ -89,6 +89,16 @@ const HEALTH: Fields = {
   uptime_seconds: 'integer',
   database: 'object',
   checks: 'object',
+  components: 'array',
+}
+const OVERVIEW: Fields = {
+  as_of: 'time',
+  tenant_id: ['integer', 'null'],
+  attention: 'object',
+  counts: 'object',
+  since: 'time',
+  health: 'object',
+  missing: 'array',
 }
 const PREFERENCES: Fields = { theme: 'string', settings: 'object', updated_at: ['time', 'null'] }
 const ENTRY: Fields = {
@@ -208,6 +218,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['DELETE /api/admin/users/{user_id}/sessions', { ended: 'integer' }],
   ['GET /api/auth/capabilities', CAPABILITIES],
   ['GET /api/admin/health', HEALTH],
+  ['GET /api/admin/overview', OVERVIEW],
   ['GET /api/preferences', PREFERENCES],
   ['PUT /api/preferences', PREFERENCES],
   ['PUT /api/preferences/theme', PREFERENCES],
@@ -246,7 +257,7 @@ function kindOf(value: unknown): Kind {
   return typeof value as Kind
 }
 
-/** The record's fields by what they hold, with the expected kind wherever it is allowed. */
+/** Returns the kind of each field. Uses the expected kinds if the value has one of them. */
 function kindsOf(record: Record<string, unknown>, fields: Fields): Fields {
   const told = Object.entries(record).map(([name, value]) => {
     const [kind, allowed] = [kindOf(value), fields[name]]
@@ -263,7 +274,7 @@ beforeAll(async () => {
 
 const bodyOf = (name: string) => steps.find((step) => step.name === name)?.answer.body
 
-describe('an answer has its fields and no others', () => {
+describe('a response has exactly its documented fields', () => {
   test.each(RECORDS)('%s', (name, fields) => {
     expect(kindsOf(bodyOf(name), fields)).toEqual(fields)
   })
@@ -282,8 +293,8 @@ describe('an answer has its fields and no others', () => {
   })
 })
 
-describe('an answer never holds', () => {
-  test('a password, its hash or a token, but for the token response', () => {
+describe('a response never contains', () => {
+  test('a password, its hash or a token, except in the token response', () => {
     for (const { name, answer } of steps) {
       const text = JSON.stringify(answer.body ?? null)
       if (name === 'GET /openapi.json') continue

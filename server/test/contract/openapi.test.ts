@@ -1,4 +1,4 @@
-/** The OpenAPI document: as committed, complete, and true of what the service answers. */
+/** The OpenAPI document: as committed, complete, and consistent with the answers of the service. */
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -50,28 +50,28 @@ function describedOf(op: { method: string; path: string }): Described {
   return described
 }
 
-/** The responses of an operation by status, those that it shares as well. */
+/** Returns the responses of an operation by status, including the shared ones. */
 function responsesOf(op: { method: string; path: string }): [status: string, Response][] {
   return Object.entries(describedOf(op).responses).map(([status, response]) => {
     return [status, referred(document, response)]
   })
 }
 
-describe('the document', () => {
-  test('is served as it is committed', async () => {
+describe('the OpenAPI document', () => {
+  test('is served exactly as the committed file', async () => {
     const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
     expect(document).toEqual(JSON.parse(committed))
     expect(document.openapi).toBe('3.1.0')
   })
 
-  test('describes every operation and none beside them', () => {
+  test('describes exactly the operations of the service', () => {
     const described = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
     )
     expect(described.toSorted()).toEqual(BUILT.map(nameOf).sort())
   })
 
-  test('holds every status that an operation declares, and no other', () => {
+  test('lists exactly the statuses that each operation declares', () => {
     for (const op of service.app.operations)
       expect([op.id, Object.keys(describedOf(op).responses)]).toEqual([
         op.id,
@@ -79,7 +79,7 @@ describe('the document', () => {
       ])
   })
 
-  test('gives each status but 204 a body, and every one the request id', () => {
+  test('gives each status except 204 a body, and each response the request ID header', () => {
     for (const op of service.app.operations)
       for (const [status, response] of responsesOf(op)) {
         expect([op.id, status, response.content !== undefined]).toEqual([
@@ -91,7 +91,7 @@ describe('the document', () => {
       }
   })
 
-  test('has for each refusal its codes, with an example of each', () => {
+  test('lists the codes of each error response, with an example of each code', () => {
     for (const op of service.app.operations) {
       const told = responsesOf(op).flatMap(([, { content }]) => {
         return Object.keys(content?.['application/json']?.examples ?? {})
@@ -100,7 +100,7 @@ describe('the document', () => {
     }
   })
 
-  test('has a message of each event that webhooks can subscribe to', () => {
+  test('describes a message for each event that webhooks can subscribe to', () => {
     const { requestBody, parameters } = document.webhooks.event.post
     const { schema, examples } = requestBody.content['application/json']
     expect(Object.keys(examples)).toEqual(PUBLIC_ACTIONS)
@@ -113,11 +113,11 @@ describe('the document', () => {
     expect(names).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
   })
 
-  test('takes less than 450 kB', () => {
+  test('is smaller than 450 kB', () => {
     expect(JSON.stringify(document).length).toBeLessThan(450_000)
   })
 
-  test('says of each operation whether it takes a token, and names its path parameters', () => {
+  test('says for each operation whether it needs a token, and names its path parameters', () => {
     for (const row of BUILT) {
       const described = describedOf(row)
       expect([nameOf(row), described.security]).toEqual([
@@ -132,7 +132,7 @@ describe('the document', () => {
     }
   })
 
-  test('answers 422 for every operation but those that take any body and any query', () => {
+  test('has status 422 for every operation except those that accept any body and any query', () => {
     for (const row of BUILT) {
       const described = describedOf(row)
       const takesAny = JSON.stringify(described).includes('"*/*"')
@@ -145,8 +145,8 @@ describe('the document', () => {
 })
 
 /**
- * Steps that declare actions and record none: a preview of a restore, a `/start` in a chat, and a refresh of the console
- * within a minute.
+ * Steps that declare actions and record none: a dry run of a restore, a `/start` in a chat, and a refresh of the
+ * console within a minute.
  */
 const SILENT = [
   'POST /api/admin/backup/restore',
@@ -160,7 +160,7 @@ const REPLACED = new Set([
   ...['backup_id', 'department_id', 'head_doctor_id', 'patient_id', 'patient_ids', 'id'],
   ...['code', 'password', 'current_password', 'new_password', 'refresh_token', 'secret', 'token'],
   ...['email', 'subdomain', 'url', 'since'],
-  // Of a notification: the payment, and the chat.
+  // The fields of a notification: the payment and the chat.
   ...['type', 'created', 'data', 'object', 'update_id', 'message'],
 ])
 
@@ -176,25 +176,25 @@ function contentOf(name: string, status: number): Content {
   return new Map(responsesOf({ method, path })).get(String(status))?.content ?? {}
 }
 
-/** The type of an operation's answer, as the document has it. */
+/** Returns the documented type of an operation's answer. */
 const typeOf = (name: string, status: number) => Object.keys(contentOf(name, status))[0] as string
 
 const sentAs = (type: string) =>
   type === 'application/json' ? 'application/json; charset=utf-8' : type
 
-describe('a walk through the service', () => {
-  test('calls every operation that is built', () => {
+describe('a test client that calls every operation', () => {
+  test('covers every implemented operation', () => {
     expect([...new Set(steps.map((step) => step.name))].sort()).toEqual(BUILT.map(nameOf).sort())
   })
 
-  test('is answered with the success that the contract names', () => {
+  test('gets the success status of the contract', () => {
     const expected = BUILT.map((row) => [nameOf(row), row.success]).sort()
     expect(steps.map((step) => [step.name, step.answer.status]).sort()).toEqual(expected)
   })
 
-  test('gets bodies as they are described, and the examples are as they are described', () => {
+  test("gets bodies that match the document's schemas, and the examples match them too", () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true })
-    // ajv-formats is CommonJS; its types hide that the function itself is what is imported.
+    // ajv-formats is CommonJS; its types hide that the import is the function itself.
     ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
     // Formats that ajv-formats does not know.
     for (const format of ['idn-email', 'date-or-time']) ajv.addFormat(format, true)
@@ -218,12 +218,12 @@ describe('a walk through the service', () => {
     }
   })
 
-  test('sends the examples, with the ids, secrets and unique names of its own', () => {
+  test('sends the documented examples, replacing only IDs, secrets and unique names', () => {
     for (const { name, filled } of steps)
       expect([name, filled.filter((field) => !REPLACED.has(field))]).toEqual([name, []])
   })
 
-  test('gets the fields and types of the example', () => {
+  test('gets the fields and types of the documented example', () => {
     for (const { name, answer } of steps) {
       const [schema] = service.app.operations
         .filter((op) => nameOf(op) === name)
@@ -235,7 +235,7 @@ describe('a walk through the service', () => {
     }
   })
 
-  test('has an example of each body, and a description of each parameter', () => {
+  test('finds an example of each body, and a description of each parameter', () => {
     for (const op of service.app.operations) {
       const bodies = [requestOf(nameOf(op)), contentOf(nameOf(op), op.success[0])]
       for (const content of bodies)
@@ -246,7 +246,7 @@ describe('a walk through the service', () => {
     }
   })
 
-  test('enters in the audit log what the operation declares, and nothing else', async () => {
+  test('causes exactly the audit entries that the operation declares', async () => {
     const entries = await service.database.sql<{ request_id: string; action: string }>(
       'select request_id::text, action from journal where request_id is not null',
     )
@@ -262,7 +262,7 @@ describe('a walk through the service', () => {
     }
   })
 
-  test('leaves entries about the types of resources that the registry derives', async () => {
+  test('causes entries about the resource types that the registry derives', async () => {
     const entries = await service.database.sql<{ action: Action; resource_type: string }>(
       'select distinct action, resource_type from journal order by action',
     )
@@ -271,7 +271,7 @@ describe('a walk through the service', () => {
       expect([action, resource_type]).toEqual([action, resourceTypeOf(action)])
   })
 
-  test('gets JSON in UTF-8, a file as what it is, or nothing at all with 204', () => {
+  test('gets JSON in UTF-8, a file with its type, or nothing with 204', () => {
     for (const { name, answer } of steps)
       expect([name, answer.headers['content-type'], answer.body === undefined]).toEqual(
         answer.status === 204

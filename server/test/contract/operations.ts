@@ -1,6 +1,6 @@
-/** The contract as data: every operation of the specification, and those that were added to it. */
+/** The contract as data: every operation of the specification, and the added ones. */
 
-/** Whether the operation takes a bearer token. */
+/** Returns whether the operation needs a bearer token. */
 export type Auth = 'none' | 'bearer'
 
 export interface Row {
@@ -8,9 +8,9 @@ export interface Row {
   path: string
   auth: Auth
   success: number
-  /** Whether it takes path, query or body parameters, and so answers 422. */
+  /** Whether it has path, query or body parameters, and so can answer 422. */
   input: boolean
-  /** What a call with nothing in it is answered, where it is neither the success nor 422. */
+  /** The status for an empty call, if it is neither the success nor 422. */
   bare?: number
 }
 
@@ -94,16 +94,17 @@ export const SPECIFIED: readonly Row[] = [
   bearer('DELETE', '/api/webhooks/{webhook_id}', 204, 'input'),
   bearer('POST', '/api/webhooks/{webhook_id}/test', 200, 'input'),
 
-  // What is not signed, or is no notification, is not looked at.
+  // The service refuses unsigned requests and other bodies without processing them.
   { ...open('POST', '/webhooks/cardnet', 200, 'input'), bare: 400 },
   { ...open('POST', '/webhooks/paygate', 200, 'plain'), bare: 400 },
 ]
 
-/** Operations that the service has beside the specified ones. */
+/** Operations of the service beyond the specified ones. */
 export const ADDED: readonly Row[] = [
   bearer('GET', '/api/admin/audit/actions', 200, 'plain'),
   bearer('GET', '/api/admin/audit/export', 200, 'input'),
   bearer('GET', '/api/admin/departments/{dept_id}', 200, 'input'),
+  bearer('GET', '/api/admin/overview', 200, 'input'),
   bearer('GET', '/api/admin/users/{user_id}', 200, 'input'),
   bearer('PUT', '/api/admin/users/{user_id}', 200, 'input'),
   bearer('POST', '/api/admin/users/{user_id}/invitation', 200, 'input'),
@@ -143,7 +144,7 @@ export const ADDED: readonly Row[] = [
   bearer('GET', '/api/patients/{patient_id}/accesses', 200, 'input'),
   bearer('GET', '/api/patients/{patient_id}/export', 200, 'input'),
   bearer('GET', '/api/admin/encryption/status', 200, 'plain'),
-  // Where updates are asked for, it is not there.
+  // The path does not exist while the bot polls for updates.
   { ...open('POST', '/webhooks/messenger', 200, 'input'), bare: 404 },
   open('GET', '/.well-known/jwks.json', 200, 'plain'),
   open('GET', '/healthz', 200, 'plain'),
@@ -151,7 +152,7 @@ export const ADDED: readonly Row[] = [
   open('GET', '/openapi.json', 200, 'plain'),
 ]
 
-/** `METHOD path`, by which rows, routes and operations are compared. */
+/** Returns `METHOD path`, the key for comparing rows, routes and operations. */
 export const nameOf = (op: { method: string; path: string }): string => `${op.method} ${op.path}`
 
 /** All rows. */

@@ -1,10 +1,10 @@
-/** The order in which a call is judged: token, role, input, record, conflict (decisions §1). */
+/** The order of the checks of a call: token, role, input, record, conflict (decisions §1). */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 
 const UNKNOWN = 999_999
-/** A body that is wrong for every operation. */
+/** A body that is invalid for every operation. */
 const WRONG = { name: 7, role: 7, password: 7, email: 7, theme: 7, current_password: 7 }
 
 let service: Service
@@ -21,8 +21,8 @@ beforeAll(async () => {
 
 const pathOf = (path: string) => path.replaceAll(/\{\w+\}/g, 'wrong')
 
-describe('without a token', () => {
-  test('wrong input, an unknown record and a broken body are all answered 401', async () => {
+describe('a call without a token', () => {
+  test('is answered 401 whether its input is invalid, malformed or names an unknown record', async () => {
     for (const op of service.app.operations.filter((op) => op.access.roles)) {
       const broken = op.method === 'GET' ? {} : { payload: '{"broken' }
       const answer = await service.call(op.method, pathOf(op.path), broken)
@@ -30,7 +30,7 @@ describe('without a token', () => {
     }
   })
 
-  test('a body over the limit is answered 401 as well', async () => {
+  test('is answered 401 even if its body exceeds the limit', async () => {
     const payload = JSON.stringify({ name: 'x'.repeat(1024 * 1024) })
     expect(await service.call('POST', '/api/admin/tenants', { payload })).toMatchObject({
       status: 401,
@@ -38,8 +38,8 @@ describe('without a token', () => {
   })
 })
 
-describe('a role that may not call', () => {
-  test('is told so before anything is said of the input', async () => {
+describe('a role without access to the operation', () => {
+  test('is reported before any error in the input', async () => {
     const { nurse } = clinic.people
     for (const op of service.app.operations) {
       if (!op.access.roles || op.access.roles.includes('nurse')) continue
@@ -52,8 +52,8 @@ describe('a role that may not call', () => {
   })
 })
 
-describe('wrong input', () => {
-  test('is told before it is looked whether the record is there', async () => {
+describe('invalid input', () => {
+  test('is reported before the record is looked up', async () => {
     for (const path of [`departments/${UNKNOWN}`, `tenants/${UNKNOWN}`, `users/${UNKNOWN}/role`]) {
       const answer = await service.call('PUT', `/api/admin/${path}`, {
         token: root.token,
@@ -63,7 +63,7 @@ describe('wrong input', () => {
     }
   })
 
-  test('is told before a foreign tenant in the same input is', async () => {
+  test('is reported before a foreign tenant in the same input', async () => {
     const { token } = clinic.people.admin
     const listed = await service.call('GET', '/api/admin/users', {
       token,
@@ -77,7 +77,7 @@ describe('wrong input', () => {
     expect(created.status).toBe(422)
   })
 
-  test('is told before the conflict that the rest of it would make', async () => {
+  test('is reported before a conflict that the other fields would cause', async () => {
     const answer = await service.call('POST', '/api/admin/tenants', {
       token: root.token,
       body: { name: '', subdomain: clinic.subdomain },
@@ -85,7 +85,7 @@ describe('wrong input', () => {
     expect(answer.status).toBe(422)
   })
 
-  test('in the path and in the body is told together', async () => {
+  test('is reported for the path and the body together', async () => {
     const answer = await service.call('PUT', '/api/admin/users/none/role', {
       token: root.token,
       body: { role: 'wizard' },
@@ -101,15 +101,15 @@ describe('wrong input', () => {
 test.each([
   ['a department', 'users', 'user_id', { department_id: UNKNOWN }],
   ['a head doctor', 'departments', 'dept_id', { head_doctor_id: UNKNOWN }],
-])('of %s nothing is said where it is not known whose it would be', async (_, of, id, body) => {
+])('an invalid ID in the path reveals nothing about %s', async (_, of, id, body) => {
   const { token } = clinic.people.admin
   const answer = await service.call('PUT', `/api/admin/${of}/none`, { token, body })
   expect(answer.status).toBe(422)
   expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc)).toEqual([['path', id]])
 })
 
-describe('a record', () => {
-  test('that is not there is told before a conflict that its input would make', async () => {
+describe('a record in the path', () => {
+  test('that does not exist is reported before a conflict with the input', async () => {
     const { admin } = clinic.people
     await service.call('POST', '/api/admin/departments', {
       token: admin.token,
@@ -122,7 +122,7 @@ describe('a record', () => {
     expect(answer.status).toBe(404)
   })
 
-  test('of another tenant is not there, whatever else is forbidden about the change', async () => {
+  test('of another tenant is answered 404, even if the change is forbidden for other reasons', async () => {
     const { token } = clinic.people.admin
     const tenant = await service.call('PUT', `/api/admin/tenants/${other.id}`, {
       token,
@@ -137,7 +137,7 @@ describe('a record', () => {
     expect(role.status).toBe(404)
   })
 
-  test('that is there and in conflict is told last', async () => {
+  test('that exists gets its conflict reported last', async () => {
     const { admin } = clinic.people
     const blocked = await service.call('POST', `/api/admin/users/${admin.id}/block`, {
       token: admin.token,

@@ -1,4 +1,4 @@
-/** Lists what Fastify really serves, from its own drawing of the routes. */
+/** Lists the routes that Fastify serves, from its printed route tree. */
 import type { App } from '../../src/app.ts'
 
 const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
@@ -6,7 +6,7 @@ const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
 /** The console, the documentation, and redirects from former addresses of pages. */
 const PAGES = /^\/($|console|docs|verify-email$|reset-password$|invitation$)/
 
-/** `METHOD path` of every route, with `{name}` for parameters; the pages left out. */
+/** Returns `METHOD path` of every route, with `{name}` for parameters, without the pages. */
 export function servedRoutes(app: App): string[] {
   const branch: string[] = []
   const routes: string[] = []

@@ -10,7 +10,7 @@ interface Keywords {
 
 /**
  * Returns the paths at which `one` and `other` differ in shape. Null matches every type, an empty list
- * every list. A field that the schema makes optional may be in one of them only.
+ * every list. A field that the schema makes optional may be present in only one of them.
  */
 export function differences(schema: TSchema, one: unknown, other: unknown, at = ''): string[] {
   if (one === null || other === null) return []

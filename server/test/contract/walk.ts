@@ -1,4 +1,4 @@
-/** Calls every operation that is built once, successfully, as a platform's first day would. */
+/** Calls every built operation once, successfully, as on the first day of an installation. */
 
 import { botConfig } from '../messenger/scene.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
@@ -10,14 +10,14 @@ import { until } from '../support/until.ts'
 import { nameOf } from './operations.ts'
 
 export interface Step {
-  /** `METHOD path`, as the contract's rows have it. */
+  /** `METHOD path`, as in the contract's rows. */
   name: string
-  /** The fields of the example that were replaced. */
+  /** The replaced fields of the example. */
   filled: string[]
   answer: Answer
 }
 
-/** A service that every operation can succeed on: with a bot, which is told of what chats say. */
+/** A service on which every operation can succeed: with a bot that receives the chat messages. */
 export interface Walkable {
   service: Service
   bot: BotServer
@@ -33,7 +33,7 @@ export async function openWalkable(
 
 interface TakeOptions extends Omit<CallOptions, 'body' | 'payload'> {
   path?: Record<string, number | string>
-  /** Fields of the body that replace those of the example: ids, secrets and unique names. */
+  /** Fields of the body that replace those of the example: IDs, secrets and unique names. */
   fill?: object
   /** Returns the headers that a body needs. */
   sign?: (payload: string) => Record<string, string>
@@ -44,12 +44,12 @@ interface Scene {
   bot: BotServer
   root: Person
   clinic: Clinic
-  /** Sends the example of an operation, with values of the scene, and keeps the answer. */
+  /** Sends the example of an operation, with values of the scene, and records the response. */
   take(name: string, options?: TakeOptions): Promise<Answer>
 }
 
 /**
- * Walks through a new clinic, and answers each operation's answer. A refusal on the way is kept like
+ * Walks through a new clinic, and returns the answer of each operation. Records a refusal like
  * a success.
  */
 export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Promise<Step[]> {
@@ -107,7 +107,7 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
   await take('POST /api/admin/encryption/rotate', { token })
-  // One runs at a time: the next walk begins one as well.
+  // Only one rotation runs at a time, and the next walk starts one as well.
   await until('the rotation is over', async () => {
     const { body } = await service.call('GET', '/api/admin/encryption/status', { token })
     return body.status !== 'running' || undefined
@@ -182,6 +182,7 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
   await take('GET /api/admin/audit/actions', { token })
   await take('GET /api/admin/audit/export', { token })
+  await take('GET /api/admin/overview', { token })
 }
 
 async function walkPatients({ clinic, take }: Scene): Promise<void> {
@@ -208,7 +209,7 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
 
 async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
   const { token } = clinic.people.admin
-  // Nothing listens there: that a message is refused is an answer as well.
+  // Nothing listens at this address. The failed delivery is a valid answer as well.
   const fill = { url: 'http://127.0.0.1:9/hook' }
   const made = await take('POST /api/webhooks/register', { token, fill })
   const path = { webhook_id: made.body.id }
@@ -244,7 +245,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   const send = (type: string, id: string, object: object = {}) => {
     const about = { id, metadata: { tenant_id: clinic.id }, ...object }
     const notice = cardnetNotice(type, about)
-    // One of them is the step, the others are what it takes to see all events.
+    // One notification is the step; the others are needed to see all events.
     if (type === 'created' && id === paid)
       return take('POST /webhooks/cardnet', { fill: notice, sign: signed })
     const payload = JSON.stringify(notice)
@@ -272,7 +273,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
-/** Signs in to the console twice, as the second sign-in ends the first session. */
+/** Signs in to the console twice, because the second sign-in ends the first session. */
 async function walkConsole(
   { service, take }: Pick<Scene, 'service' | 'take'>,
   credentials: { email: string; password: string; subdomain: string },
@@ -321,7 +322,7 @@ async function walkOwn({ bot, clinic, service, take }: Scene): Promise<void> {
   await take('PUT /api/users/me/password', { token: nurse.token, fill })
 }
 
-/** Ends sessions of a user, each by the operation of the administrator. */
+/** Ends sessions of a user, each with the administrator's operation. */
 async function walkSessions({ service, clinic, take }: Pick<Scene, 'service' | 'clinic' | 'take'>) {
   const { id, email, password } = clinic.people.doctor
   for (let device = 0; device < 3; device += 1)
@@ -364,13 +365,13 @@ async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }
 
-/** What the provider shows of itself, once it was told. */
+/** Waits until the provider has the webhook. Returns its secret. */
 const hookSecret = (bot: BotServer) =>
   until('the bot has its webhook', () => bot.webhook()?.secret_token)
 
 const signed = (payload: string) => ({ 'cardnet-signature': cardnetSignature(payload) })
 
-/** A person writes to the bot in a chat of this number. */
+/** Returns the update of a person who writes to the bot in this chat. */
 const startIn = (chat: number) => ({
   update_id: chat,
   message: {

@@ -1,10 +1,10 @@
-/** A database with its fixes, looked at and repaired as self-healing does it. */
+/** A database with its fixes, checked and repaired as self-healing does it. */
 import { expect } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { databaseFixes } from '../../src/platform/db/fixes/index.ts'
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
-import type { Detected, Finding, Fix, Repaired } from '../../src/platform/fix.ts'
+import type { Detected, Finding, Fix, Repaired } from '../../src/platform/feature/fix.ts'
+import { databaseFixes } from '../../src/platform/schema/repairs/index.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -13,12 +13,14 @@ export interface Bench {
   database: TestDatabase
   db: Scopes
   fixes: readonly Fix[]
-  /** What the fix sees. */
+  /** Returns the findings of a fix. */
   look(key: string): Promise<Detected>
   repair(key: string, finding: Finding): Promise<Repaired>
-  /** Sees these subjects and no other, repairs each, and sees nothing then. Returns what it saw. */
+  /** Expects exactly these findings, repairs each, and expects none afterwards. Returns the findings. */
   mend(key: string, ...subjects: string[]): Promise<readonly Finding[]>
-  /** What the fixes see, all of them. */
+  /** Expects exactly these schema differences. Returns them. */
+  differ(...subjects: string[]): Promise<readonly Finding[]>
+  /** Returns the findings of every fix. */
   lookAtAll(): Promise<Record<string, string[]>>
 }
 
@@ -31,7 +33,6 @@ export async function openBench(given?: TestDatabase): Promise<Bench> {
     await db.close()
   })
   const fixes = databaseFixes({
-    clock: systemTime,
     openConnection: () => ownerClient(database.address),
   })
   const fixOf = (key: string) => {
@@ -57,6 +58,11 @@ export async function openBench(given?: TestDatabase): Promise<Bench> {
       expect(findings.map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted())
       for (const finding of findings) expect(await repair(key, finding)).toBe('repaired')
       expect((await look(key)).findings).toEqual([])
+      return findings
+    },
+    async differ(...subjects) {
+      const { findings } = await look('database.schema')
+      expect(findings.map(({ subject }) => subject).toSorted()).toEqual(subjects.toSorted())
       return findings
     },
     async lookAtAll() {

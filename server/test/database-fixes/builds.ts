@@ -1,9 +1,9 @@
-/** Builds of indexes that wait, for as long as a test wants them to. */
+/** Index builds that wait for as long as a test needs. */
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import type { Bench } from './bench.ts'
 
-/** A connection that holds a transaction open: by its snapshot, which every concurrent build waits for at its end. */
+/** Opens a connection with an open transaction. Every concurrent build waits for its snapshot at the end. */
 export async function openTransaction(
   { database }: Bench,
   text = 'begin isolation level repeatable read; select from journal limit 1',
@@ -21,7 +21,7 @@ export async function openTransaction(
   return { end: once }
 }
 
-/** The process whose build waits for a transaction to end. */
+/** Returns the process whose build waits for a transaction to end. */
 export async function waitingBuild({ database }: Bench): Promise<number> {
   for (;;) {
     const [build] = await database.sql<{ pid: number }>(`

@@ -1,21 +1,19 @@
-/** What the fixes of the database stand on is read again where it could not be read. */
+/** A failed read of the committed schema is repeated. */
 import { expect, it } from 'vitest'
-import { systemTime } from '../../src/lib/time.ts'
-import { openGround } from '../../src/platform/db/fixes/ground.ts'
-import { type Ask, readCommitted } from '../../src/platform/db/fixes/schema.ts'
+import { openGround } from '../../src/platform/schema/repairs/ground.ts'
+import { type AskSchema, readCommitted } from '../../src/platform/schema/repairs/schema.ts'
 
 const core = {
   openConnection() {
     throw new Error('nothing is repaired here')
   },
-  clock: systemTime,
 }
 const atVersion =
-  (version: number): Ask =>
+  (version: number): AskSchema =>
   async <R>() =>
     [{ version }] as R[]
 
-it('a read that failed is forgotten, and one that did not is kept', async () => {
+it('reads a value again after a failed read, and caches the result of a successful one', async () => {
   const schema = await readCommitted()
   let reads = 0
   const ground = openGround(core, async () => {

@@ -1,4 +1,4 @@
-/** Sequences that stand behind their table are moved on, and never back. */
+/** Advances sequences that are behind their table, and never moves one back. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   bench = await openBench()
 })
 
-it('every sequence is looked at, those of partitioned tables too', async () => {
+it('checks every sequence, including those of partitioned tables', async () => {
   const [numbered] = await sql<{ count: number }>(
     `select count(*)::int as count from pg_attribute a join pg_class c on c.oid = a.attrelid
      where a.attidentity <> '' and not c.relispartition and c.relnamespace = 'public'::regnamespace`,
@@ -31,7 +31,7 @@ it('every sequence is looked at, those of partitioned tables too', async () => {
   expect(looked_at).toBeGreaterThan(10)
 })
 
-it('one that is behind is set to the highest number, of a partitioned table too', async () => {
+it('advances a sequence that is behind to the highest number, also for a partitioned table', async () => {
   const last = `select last_value::int as last, is_called from`
   await sql(tenant('41', 'a'))
   await sql(`insert into journal (id, action, resource_type) values (77, 'user.created', 'user')`)
@@ -47,7 +47,7 @@ it('one that is behind is set to the highest number, of a partitioned table too'
   expect(await sql(tenant('', 'b'))).toEqual([{ id: 42 }])
 })
 
-it('one that is ahead stays where it is, whatever a finding says', async () => {
+it('does not move back a sequence that is ahead, even if a finding names it', async () => {
   await sql('alter table tenants alter column id restart with 5000')
   expect((await bench.look(KEY)).findings).toEqual([])
   for (const sequence of ['tenants_id_seq', 'none', `tenants_id_seq', 1); drop table tenants; --`])
@@ -55,7 +55,7 @@ it('one that is ahead stays where it is, whatever a finding says', async () => {
   expect(await sql(tenant('', 'c'))).toEqual([{ id: 5000 }])
 })
 
-it('whoever inserts meanwhile is waited for, and their number counted', async () => {
+it('waits for a concurrent insert, and includes its number', async () => {
   await sql('select setval($$tenants_id_seq$$, 10)')
   const inserting = ownerClient(bench.database.address)
   await inserting.connect()

@@ -1,6 +1,6 @@
-/** A replay that is cancelled while one of its messages is on its way. */
+/** A replay that is cancelled while one of its messages is being sent. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { runReplay, withdraw } from '../../src/features/webhooks/replays/replays.service.ts'
+import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { advanceReplay, insertReplay } from '../../src/features/webhooks/replays/replays.store.ts'
 import { gate } from '../sessions/scopes.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -15,13 +15,13 @@ let receiver: Receiver
 let webhook: TestWebhook
 let event: { id: number; created_at: string }
 let node: DeliveryNode
-/** The answer that the message under way gets, once it is given. */
+/** Answers the message that is being sent. */
 let answer: (status: number) => void
 
 beforeEach(async () => {
   scene = await openScene()
   const tenant = await scene.tenant()
-  // From before the webhook: nothing but the replay brings it.
+  // The event is older than the webhook, so only the replay delivers it.
   event = await scene.event(tenant)
   const { pass, open } = gate()
   let status = 200
@@ -46,7 +46,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Orders and queues a replay, waits until its message is under way, and cancels it. */
+/** Requests and queues a replay, waits until its message is being sent, and cancels it. */
 async function cancelUnderWay(): Promise<void> {
   const { db } = scene
   const { id: webhook_id, tenant_id } = webhook
@@ -57,10 +57,10 @@ async function cancelUnderWay(): Promise<void> {
   await db.inTenant(tenant_id, (tx) =>
     advanceReplay(tx, id, { state: 'cancelled', finished_at: iso() }),
   )
-  await withdraw(scene, { id, tenant_id, webhook_id }, signal)
+  await cancelReplay(scene, { id, tenant_id, webhook_id }, signal)
 }
 
-/** Answers the message, and waits until that is written down. */
+/** Answers the message, and waits until the result is recorded. */
 async function end(status: number): Promise<void> {
   answer(status)
   await node.stop(20_000)
@@ -69,7 +69,7 @@ async function end(status: number): Promise<void> {
 
 const numbers = async () => (await scene.attempts(webhook)).map(({ number }) => number)
 
-describe('a delivery that had failed before', () => {
+describe('a cancelled attempt of a delivery that had failed before', () => {
   beforeEach(async () => {
     const key = [webhook.tenant_id, webhook.id, event.id, event.created_at]
     const { sql } = scene.database
@@ -88,7 +88,7 @@ describe('a delivery that had failed before', () => {
     )
   })
 
-  test('is delivered when the message arrives after all', async () => {
+  test('delivers the message if the receiver accepts it after all', async () => {
     await cancelUnderWay()
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'failed', attempts: 1 }])
     await end(200)
@@ -98,7 +98,7 @@ describe('a delivery that had failed before', () => {
     expect(await numbers()).toEqual([1, 2])
   })
 
-  test('has failed still when the message is refused, and the try counts', async () => {
+  test('stays failed if the receiver refuses the message, and counts as an attempt', async () => {
     await cancelUnderWay()
     const [before] = await scene.deliveries(webhook)
     await end(500)
@@ -108,7 +108,7 @@ describe('a delivery that had failed before', () => {
 })
 
 test.each([200, 500])(
-  'a delivery never tried before is gone, with the try that ends as %i',
+  'a delivery without an earlier attempt is deleted, together with the cancelled attempt that ends as %i',
   async (status) => {
     await cancelUnderWay()
     expect(await scene.deliveries(webhook)).toEqual([])

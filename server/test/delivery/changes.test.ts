@@ -1,9 +1,9 @@
-/** What changes about a webhook holds for its next message, whoever sends for it at the time. */
+/** A change of a webhook applies to its next message, on every node. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
-import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { DAY } from '../../src/lib/clock.ts'
 import type { KeyRing } from '../../src/platform/crypto/index.ts'
 import { gate } from '../sessions/scopes.ts'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
-/** A queue that is claimed stays with its process for the whole test. */
+/** Keeps a claimed queue with its process for the whole test. */
 const HELD = { idleTimeoutMs: 3_600_000 }
 
 let scene: Scene
@@ -33,15 +33,15 @@ const messagesAt = ({ received }: Receiver) => received.map(({ id }) => id)
 const arrivedAt = (receiver: Receiver, count = 1) =>
   until(`${count} have arrived`, () => receiver.received.length >= count || undefined)
 
-/** As the API does when the address changes, or the webhook is activated. */
+/** Resets the queue as the API does when the URL changes or the webhook is activated. */
 const freshly = ({ id }: TestWebhook) =>
   scene.db.inTenant(tenant, async (tx) => {
     await resetCircuit(tx, id, new Date(scene.clock.now()).toISOString())
     notifyDue(tx, [id])
   })
 
-describe('a new address', () => {
-  test('is used for the next event, and the old one never again', async () => {
+describe('a new webhook URL', () => {
+  test('is used for the next event, and the old URL never again', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await startNode(scene, { tuning: HELD })
     const first = await scene.event(tenant)
@@ -52,11 +52,11 @@ describe('a new address', () => {
     expect([messagesAt(before), messagesAt(after)]).toEqual([[first.message], [second.message]])
   })
 
-  test('is used even when it comes while a process is just taking the webhook over', async () => {
+  test('is used even if the change happens while a process is claiming the queue', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     const { pass, open } = gate()
     let isTaken = false
-    // Between reading the address and opening the secret.
+    // Waits after the worker has read the URL, and before the worker decrypts the secret.
     const keyRing = (ring: KeyRing): KeyRing => ({
       ...ring,
       async ofTenant(...asked) {
@@ -77,7 +77,7 @@ describe('a new address', () => {
     expect([messagesAt(before), messagesAt(after)]).toEqual([[], [message]])
   })
 
-  test('is used by a process that could not hear of it for a while', async () => {
+  test('is used by a process that missed notifications for a while', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     const proxy = await proxyTo(scene.database)
     const node = await startNode(scene, { tuning: HELD, address: { url: proxy.url } })
@@ -94,7 +94,7 @@ describe('a new address', () => {
     expect(before.received).toHaveLength(1)
   })
 
-  test('is used at once while the old one keeps a message waiting', async () => {
+  test('is used immediately while a message to the old URL is unanswered', async () => {
     before.answerWith(() => 'stall')
     const webhook = await scene.webhook(tenant, before.url)
     await startNode(scene, { tuning: HELD })
@@ -107,7 +107,7 @@ describe('a new address', () => {
     expect(before.open()).toBe(1)
   })
 
-  test('is not given up because of what the old one answers', async () => {
+  test('is not deactivated because of a response from the old URL', async () => {
     const { pass, open } = gate()
     before.answerWith(async () => {
       await pass
@@ -132,12 +132,12 @@ describe('a new address', () => {
   })
 })
 
-test('a new secret signs the next message, and the old one along with it', async () => {
+test('a new webhook secret signs the next message, together with the old secret', async () => {
   const webhook = await scene.webhook(tenant, before.url)
   await startNode(scene, { tuning: HELD })
   await scene.event(tenant)
   await arrivedAt(before)
-  const secret = newSecret()
+  const secret = newWebhookSecret()
   await scene.db.inTenant(tenant, async (tx) => {
     await openSecrets(scene).replace(tx, webhook, secret)
     tx.invalidate(`webhook:${webhook.id}`)
@@ -148,8 +148,8 @@ test('a new secret signs the next message, and the old one along with it', async
   expect(before.verifyWith(secret, before.received.slice(1))).toHaveLength(1)
 })
 
-test('a secret that is withdrawn signs no more, on whichever node', async () => {
-  const old = newSecret()
+test('a withdrawn webhook secret no longer signs, on any node', async () => {
+  const old = newWebhookSecret()
   const webhook = await scene.webhook(tenant, before.url, { secrets: [old, SECRET] })
   await startNode(scene, { tuning: HELD })
   await scene.event(tenant)
@@ -165,15 +165,15 @@ test('a secret that is withdrawn signs no more, on whichever node', async () => 
   expect(() => before.verifyWith(old, before.received.slice(1))).toThrow('No matching signature')
 })
 
-describe('a webhook of a tenant that is not active', () => {
-  /** Changes the tenant as the platform's operator does. */
+describe('a webhook of an inactive tenant', () => {
+  /** Changes the tenant as the operator of the platform does. */
   const setActive = (is_active: boolean) =>
     scene.db.acrossTenants(async (tx) => {
       await tx.db.updateTable('tenants').set({ is_active }).where('id', '=', tenant).execute()
       tx.invalidate(`tenant:${tenant}`)
     })
 
-  test('is sent nothing by the node that holds it, and all that has happened afterwards', async () => {
+  test('is sent nothing by the process that leases its queue, and receives all events after reactivation', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     const stranger = await scene.tenant()
     await scene.webhook(stranger, after.url)
@@ -186,7 +186,7 @@ describe('a webhook of a tenant that is not active', () => {
       'they wait',
       async () => (await scene.deliveries(webhook)).length === 3 || undefined,
     )
-    // Another one's, which is sent by the same node.
+    // The same node sends an event of another tenant.
     await scene.event(stranger)
     await arrivedAt(after)
     expect(before.received).toHaveLength(1)
@@ -195,7 +195,7 @@ describe('a webhook of a tenant that is not active', () => {
     expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
   })
 
-  test('gets what was read ahead for it later', async () => {
+  test('receives messages that were fetched in advance only after reactivation', async () => {
     const { pass, open } = gate()
     before.answerWith(async () => {
       await pass
@@ -221,10 +221,10 @@ describe('a webhook of a tenant that is not active', () => {
   })
 })
 
-describe('a webhook that is not active', () => {
+describe('an inactive webhook', () => {
   const INACTIVE = { is_active: false, disabled_reason: 'admin' }
 
-  test('is sent nothing, and all that has happened once it is active again', async () => {
+  test('is sent nothing, and receives all events once it is active again', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await scene.webhook(tenant, after.url)
     await startNode(scene, { tuning: HELD })
@@ -232,7 +232,7 @@ describe('a webhook that is not active', () => {
     await arrivedAt(before)
     await scene.change(webhook, INACTIVE)
     const events = [await scene.event(tenant), await scene.event(tenant)]
-    // The other one has them: so would this one.
+    // Once the other webhook has received the events, this one would have received them too.
     await arrivedAt(after, 3)
     expect(before.received).toHaveLength(1)
     await scene.change(webhook, { is_active: true, disabled_reason: null })
@@ -241,7 +241,7 @@ describe('a webhook that is not active', () => {
     expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
   })
 
-  test('keeps what happens through any number of heartbeats', async () => {
+  test('keeps its pending events through any number of heartbeats', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await scene.change(webhook, INACTIVE)
     await startNode(scene, { tuning: { heartbeatMs: 20 } })

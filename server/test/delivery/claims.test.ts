@@ -1,4 +1,4 @@
-/** Who sends for a webhook: claims of queues, their leases, and what is left when they are let go of. */
+/** How processes claim webhook queues, keep leases, and store the queue state on release. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
   type ClaimedQueue,
@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
 
-/** Makes webhooks with something due; what is due first comes first. */
+/** Creates webhooks with due queues, the earliest first. */
 async function due(tenantId: number, count = 1): Promise<TestWebhook[]> {
   const webhooks: TestWebhook[] = []
   for (let index = 0; index < count; index += 1) {
@@ -49,8 +49,8 @@ const idsOf = (queues: ClaimedQueue[]) => queues.map(({ webhook_id }) => webhook
 const expire = () =>
   scene.database.sql(`update webhook_queues set leased_until = now() - interval '1 ms'`)
 
-describe('a claim takes', () => {
-  test('queues with something due, and all that is needed to send for them', async () => {
+describe('claiming webhook queues', () => {
+  test('returns due queues, with everything needed to send', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL, { secrets: ['an old secret ...', SECRET] })
     await set(webhook, { due_at: iso(), failures: 2, slots: 3 })
@@ -65,7 +65,7 @@ describe('a claim takes', () => {
     expect(queues[0]?.secrets[0]?.id).toBe(current?.id)
   })
 
-  test('no queue that is idle, paused, due later, or of an inactive webhook', async () => {
+  test('returns no queue that is idle, paused, due later, or of an inactive webhook', async () => {
     const [idle, paused, later, inactive, ready] = await due(await scene.tenant(), 5)
     if (!idle || !paused || !later || !inactive || !ready) throw new Error('five were made')
     await set(idle, { due_at: null })
@@ -73,11 +73,11 @@ describe('a claim takes', () => {
     await set(later, { due_at: iso(MINUTE) })
     await scene.change(inactive, { is_active: false, disabled_reason: 'admin' })
     expect(idsOf(await claim())).toEqual([ready.id])
-    // A minute later the pause has ended and the other is due.
+    // A minute later, the pause has ended and the other queue is due.
     expect(idsOf(await claim('one', 100, iso(MINUTE)))).toEqual([paused.id, later.id].sort())
   })
 
-  test('queues of a tenant that was just deleted, so that it hears of that, but soon no more', async () => {
+  test('returns queues of a tenant deleted within the last hour, which still receives the deletion event', async () => {
     const tenant = await scene.tenant()
     await due(tenant)
     const deleted = (ago: string) =>
@@ -91,7 +91,7 @@ describe('a claim takes', () => {
     expect(await claim()).toHaveLength(1)
   })
 
-  test('each queue for one of many processes that claim at once', async () => {
+  test('returns each queue to only one of many processes that claim simultaneously', async () => {
     const tenants = await Promise.all(Array.from({ length: 6 }, () => scene.tenant()))
     const webhooks = (await Promise.all(tenants.map((tenant) => due(tenant, 10)))).flat()
     const claims = await Promise.all(
@@ -99,12 +99,12 @@ describe('a claim takes', () => {
     )
     const taken = claims.flatMap(idsOf)
     expect(new Set(taken).size).toBe(taken.length)
-    // Whom others were in the way of comes again.
+    // Queues that were locked by another claim are claimed later.
     const rest = idsOf(await claim('last'))
     expect([...taken, ...rest].sort()).toEqual(webhooks.map(({ id }) => id).sort())
   })
 
-  test('a queue whose lease has ended, and none whose lease holds', async () => {
+  test('returns queues with an expired lease, but none with a valid lease', async () => {
     const [webhook] = await due(await scene.tenant())
     expect(await claim('one')).toHaveLength(1)
     expect(await claim('two')).toEqual([])
@@ -112,7 +112,7 @@ describe('a claim takes', () => {
     expect(await claim('two')).toMatchObject([{ webhook_id: webhook?.id, epoch: 2 }])
   })
 
-  test('one queue of each of ten tenants, though one of them has fifty', async () => {
+  test('returns one queue for each of ten tenants, although one tenant has fifty due queues', async () => {
     const crowd = await due(await scene.tenant(), 50)
     const singles: TestWebhook[] = []
     for (let count = 0; count < 9; count += 1) singles.push(...(await due(await scene.tenant())))
@@ -120,7 +120,7 @@ describe('a claim takes', () => {
     expect(idsOf(queues)).toEqual([crowd[0]?.id, ...singles.map(({ id }) => id)].sort())
   })
 
-  test('first the queues of tenants that have none at work', async () => {
+  test('returns queues of tenants without a leased queue first', async () => {
     const [busy, free] = [await scene.tenant(), await scene.tenant()]
     await due(busy, 10)
     await claim('one', 3)
@@ -129,8 +129,8 @@ describe('a claim takes', () => {
   })
 })
 
-describe('a lease', () => {
-  test('is renewed for the one who has it, and for nobody else', async () => {
+describe('the lease of a webhook queue', () => {
+  test('is renewed only for its holder', async () => {
     const webhooks = await due(await scene.tenant(), 3)
     const queues = (await claim('one')).map(({ webhook_id: id, epoch }) => ({ id, epoch }))
     await expire()
@@ -145,13 +145,13 @@ describe('a lease', () => {
     expect(await claim('three')).toEqual([])
   })
 
-  test('is not renewed once it was let go of: it can be claimed at once', async () => {
+  test('is not renewed after its release, and another process can then claim the queue immediately', async () => {
     const tenant = await scene.tenant()
     await due(tenant)
     const [queue] = await claim()
     const state = { ...(queue as ClaimedQueue), id: queue?.webhook_id ?? 0 }
     await scene.db.acrossTenants((tx) => releaseQueues(tx, [state]))
-    // A heartbeat that began before it was let go of.
+    // Simulates a heartbeat that began before the release.
     expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
       { id: state.id, isRenewed: false, isLost: false },
     ])
@@ -159,7 +159,7 @@ describe('a lease', () => {
     expect(await claim('two')).toHaveLength(1)
   })
 
-  test('is lost and still held when its webhook is read anew, and its circuit is kept', async () => {
+  test('blocks other claims until released after its webhook changes, and the circuit state is kept', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = (await claim('one')).map((one) => ({ ...one, id: one.webhook_id }))
@@ -173,7 +173,7 @@ describe('a lease', () => {
     expect(await scene.queue(webhook)).toMatchObject({ failures: 7, leased_until: null })
   })
 
-  test('ends when the webhook starts afresh, and its circuit is not written back', async () => {
+  test('ends when the webhook is reset, and the old circuit state is not written back', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = await claim('one')
@@ -185,7 +185,7 @@ describe('a lease', () => {
     expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
       { id: webhook.id, isRenewed: false, isLost: true },
     ])
-    // What is under way is not sent by another one meanwhile.
+    // No other worker sends what is still being sent.
     expect(await claim('two')).toEqual([])
     await scene.db.acrossTenants((tx) => releaseQueues(tx, [state]))
     expect(await scene.queue(webhook)).toMatchObject({
@@ -200,7 +200,7 @@ describe('a lease', () => {
   })
 })
 
-test('a queue that is let go of keeps its circuit, and is idle where nothing waits', async () => {
+test('a released queue keeps its circuit state, and becomes idle if no delivery is pending', async () => {
   const [webhook] = await due(await scene.tenant())
   if (!webhook) throw new Error('one was made')
   const [queue] = await claim('one')
@@ -224,7 +224,7 @@ test('a queue that is let go of keeps its circuit, and is idle where nothing wai
   })
 })
 
-test('queues of inactive webhooks are taken off the list, and come back with their activation', async () => {
+test('queues of inactive webhooks are unscheduled, and rescheduled on activation', async () => {
   const [inactive, active] = await due(await scene.tenant(), 2)
   if (!inactive || !active) throw new Error('two were made')
   await scene.change(inactive, { is_active: false, disabled_reason: 'admin' })

@@ -1,7 +1,7 @@
-/** A process that hears nothing of the others sends by what holds, from its next heartbeat on. */
+/** A process without change notifications uses the current settings after its next heartbeat. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
-import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
@@ -12,9 +12,9 @@ let scene: Scene
 let tenant: number
 let webhook: TestWebhook
 let receiver: Receiver
-const old = newSecret()
+const old = newWebhookSecret()
 
-/** A process that goes on with the queue for as long as it may, and has lost its listener. */
+/** Starts a process that keeps its queue as long as possible, and has lost its listener connection. */
 beforeEach(async () => {
   scene = await openScene()
   tenant = await scene.tenant()
@@ -36,7 +36,7 @@ const untilLetGo = () =>
     return leased_until === null || undefined
   })
 
-describe('nothing more is sent to a webhook', () => {
+describe('a process without change notifications sends nothing more to a webhook', () => {
   test.each([
     ['that is deactivated', "update webhooks set is_active = false, disabled_reason = 'admin'"],
     ['whose tenant is deactivated', 'update tenants set is_active = false'],
@@ -47,7 +47,7 @@ describe('nothing more is sent to a webhook', () => {
   ])('%s', async (_, change) => {
     await scene.database.sql(change)
     await untilLetGo()
-    // Another one's, made by the same process after the first.
+    // A webhook of another tenant, which the same process sends after the first.
     const other = await openReceiver({ clock: scene.clock })
     const stranger = await scene.tenant()
     await scene.event(tenant)
@@ -62,15 +62,15 @@ describe('nothing more is sent to a webhook', () => {
   })
 })
 
-/** Has the next message sent, by what it is to know by then. */
+/** Sends the next message. The process has to know the change by then. */
 async function nextMessage(): Promise<void> {
   await untilLetGo()
   await scene.event(tenant)
   await until('it has arrived', () => receiver.received.length === 2 || undefined)
 }
 
-describe('the next message is signed', () => {
-  test('no more by a secret that is withdrawn', async () => {
+describe('a process without change notifications signs the next message', () => {
+  test('without a withdrawn secret', async () => {
     expect(receiver.verifyWith(old)).toHaveLength(1)
     await scene.db.inTenant(tenant, (tx) => openSecrets(scene).withdrawOld(tx, webhook))
     await nextMessage()
@@ -80,8 +80,8 @@ describe('the next message is signed', () => {
     )
   })
 
-  test('by a new secret, and the one before along with it', async () => {
-    const secret = newSecret()
+  test('with a new secret and the previous one', async () => {
+    const secret = newWebhookSecret()
     await scene.db.inTenant(tenant, (tx) => openSecrets(scene).replace(tx, webhook, secret))
     await nextMessage()
     expect(receiver.verifyWith(SECRET)).toHaveLength(2)

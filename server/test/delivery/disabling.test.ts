@@ -1,4 +1,4 @@
-/** A webhook whose receiver is gone or has failed for days is deactivated, and its admins are told. */
+/** Deactivates a webhook whose receiver is gone or has failed for days, and notifies its admins. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { disabler } from '../../src/features/webhooks/engine/disable.ts'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
@@ -41,7 +41,7 @@ const journaled = () =>
   )
 
 describe('a webhook whose receiver answers 410', () => {
-  test('is deactivated as gone: once, by however many processes', async () => {
+  test('is deactivated as gone, only once, regardless of the number of processes', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
     const webhook = await scene.webhook(tenant, `${receiver.url}/token-in-path?key=secret`)
     const nodes = [await startNode(scene), await startNode(scene)]
@@ -66,19 +66,19 @@ describe('a webhook whose receiver answers 410', () => {
     expect(mails.map(({ to }) => to).sort()).toEqual(['first@clinic.test', 'second@clinic.test'])
     for (const { text, html } of mails) {
       expect(text).toContain(`webhook ${webhook.id}, which sends to ${url}, was deactivated`)
-      expect(text).toContain('gone for good (410)')
+      expect(text).toContain('no longer exists (410 Gone)')
       expect(text + html).not.toMatch(/token-in-path|key=secret/)
     }
   })
 
-  test('is sent nothing more, and keeps what happens for the day when it is active again', async () => {
+  test('is sent nothing more, and keeps its events until it is active again', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     await startNode(scene)
     const first = await scene.event(tenant)
     await untilInactive(webhook)
     const sent = receiver.received.length
-    // Another receiver has the second event, so this one would have it as well.
+    // Once another receiver has the second event, this receiver would have it too.
     const other = await openReceiver()
     await scene.webhook(tenant, other.url)
     const second = await scene.event(tenant)
@@ -102,7 +102,7 @@ describe('a webhook whose receiver answers 410', () => {
 })
 
 describe('a webhook whose receiver has failed for five days', () => {
-  test('is deactivated as failing, with the day since when', async () => {
+  test('is deactivated as failing, with the day of the first failure', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     const node = await startNode(scene)
@@ -128,10 +128,10 @@ describe('a webhook whose receiver has failed for five days', () => {
     ])
     await until('the mails are there', () => node.mails.length === 2 || undefined)
     const minute = since.slice(0, 16).replace('T', ' ')
-    expect(node.mails[0]?.text).toContain(`every message to it has failed since ${minute} UTC`)
+    expect(node.mails[0]?.text).toContain(`all messages to it have failed since ${minute} UTC`)
   })
 
-  test('stays active when it has done well meanwhile', async () => {
+  test('stays active if an attempt succeeded within the five days', async () => {
     const answers = [500, 200, 500]
     const receiver = await openReceiver({
       answer: (_, index) => ({ status: answers[index] ?? 200 }),
@@ -152,7 +152,7 @@ describe('a webhook whose receiver has failed for five days', () => {
   })
 })
 
-test('a webhook of the platform’s own tenant is deactivated with word to the superadmins', async () => {
+test('deactivating a webhook of the platform tenant notifies the superadmins', async () => {
   const platform = await scene.tenant()
   await scene.admin(platform, 'root@platform.test', { role: 'superadmin' })
   const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
@@ -163,7 +163,7 @@ test('a webhook of the platform’s own tenant is deactivated with word to the s
   expect(node.mails.map(({ to }) => to)).toEqual(['root@platform.test'])
 })
 
-/** A webhook whose receiver fails since then, and how a process that knows so deactivates it. */
+/** Creates a webhook that has failed since this time. `failing` deactivates it, as a process would. */
 async function failingWebhook(since: string) {
   const webhook = await scene.webhook(tenant, 'https://receiver.test/')
   await scene.database.sql('update webhook_queues set failing_since = $1', [since])
@@ -177,7 +177,7 @@ async function failingWebhook(since: string) {
   return { webhook, mails, failing }
 }
 
-test('of many who deactivate a webhook at once, one does, and an admin’s own decision stands', async () => {
+test('only one of many concurrent deactivations takes effect, and an admin’s earlier one stays', async () => {
   const { webhook, mails, failing } = await failingWebhook(iso(-5 * DAY))
   await Promise.all(Array.from({ length: 10 }, () => failing('failing')))
   expect(mails).toHaveLength(2)
@@ -188,8 +188,8 @@ test('of many who deactivate a webhook at once, one does, and an admin’s own d
   expect(mails).toHaveLength(2)
 })
 
-describe('a webhook is not deactivated by a try from before', () => {
-  test.each(['failing', 'gone'] as const)('it was activated again: %s', async (reason) => {
+describe('an attempt that began earlier does not deactivate a webhook', () => {
+  test.each(['failing', 'gone'] as const)('that was activated again: %s', async (reason) => {
     const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
     await scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
     await failing(reason)
@@ -197,9 +197,9 @@ describe('a webhook is not deactivated by a try from before', () => {
   })
 
   test.each([
-    ['fails anew', -DAY],
+    ['fails again', -DAY],
     ['still does', null],
-  ])('its receiver did well, and %s', async (_how, since) => {
+  ])('whose receiver succeeded, and %s', async (_how, since) => {
     const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
     await scene.database.sql('update webhook_queues set failing_since = $1', [
       since === null ? null : iso(since),
@@ -208,7 +208,7 @@ describe('a webhook is not deactivated by a try from before', () => {
     expect(await rowOf(webhook)).toMatchObject({ is_active: true })
   })
 
-  test('a test that is being written down has found it well', async () => {
+  test('whose receiver just passed a webhook test that is still being recorded', async () => {
     const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
     const { pass, open } = gate()
     const locked = gate()

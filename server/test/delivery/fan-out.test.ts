@@ -1,6 +1,6 @@
-/** Which events become deliveries of which webhooks: each once, and none of another's. */
+/** The fan-out creates one delivery of an event for each subscribed webhook of the tenant. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { followEvents } from '../../src/features/webhooks/engine/fan-out.ts'
+import { followWebhookEvents } from '../../src/features/webhooks/engine/fan-out.ts'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
@@ -16,18 +16,18 @@ beforeEach(async () => {
   scene = await openScene()
 })
 
-/** Starts to read the journal; nothing is sent. */
+/** Starts reading the journal, without sending messages. */
 function startReading(): void {
   const changes = watchChanges(scene.database.address, silentLog, systemTime)
   const { db, clock } = scene
-  const consumer = followEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
+  const consumer = followWebhookEvents({ db, changes, clock, log: silentLog, pollMs: 50 })
   onTestFinished(async () => {
     await consumer.stop()
     await changes.stop()
   })
 }
 
-/** Waits until all that has happened so far is read. */
+/** Waits until the whole journal is read. */
 const allRead = () => untilRead(scene.database, 'webhooks')
 
 const wanted = async (webhook: TestWebhook) =>
@@ -58,7 +58,7 @@ describe('a webhook is sent', () => {
     expect(await wanted(other)).toEqual([])
   })
 
-  test('nothing of another tenant, and nothing of none', async () => {
+  test('no events of another tenant, and none without a tenant', async () => {
     const [ours, theirs] = [await scene.tenant(), await scene.tenant()]
     const webhooks = [await scene.webhook(ours, URL), await scene.webhook(theirs, URL)] as const
     startReading()
@@ -72,7 +72,7 @@ describe('a webhook is sent', () => {
     ])
   })
 
-  test('nothing that is no event: tests of webhooks and what is the service’s own business', async () => {
+  test('only public events: no webhook tests, and no internal entries', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL, { events: ['*', 'webhook.test', 'access.*'] })
     startReading()
@@ -83,10 +83,10 @@ describe('a webhook is sent', () => {
     expect(await wanted(webhook)).toEqual(['user.created'])
   })
 
-  test('nothing from before its registration', async () => {
+  test('no events that happened before its registration', async () => {
     const tenant = await scene.tenant()
     await scene.event(tenant, 'user.created')
-    // Times are kept to the millisecond, and these two must differ.
+    // Times are stored in milliseconds, so these two times must differ by at least one.
     await scene.database.sql('select pg_sleep(0.003)')
     const webhook = await scene.webhook(tenant, URL)
     await scene.event(tenant, 'user.updated')
@@ -95,7 +95,7 @@ describe('a webhook is sent', () => {
     expect(await wanted(webhook)).toEqual(['user.updated'])
   })
 
-  test('later what happens while it is inactive', async () => {
+  test('the events of a period of inactivity, after its reactivation', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL)
     await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
@@ -106,8 +106,8 @@ describe('a webhook is sent', () => {
   })
 })
 
-describe('an event becomes one delivery of a webhook', () => {
-  test('however often it is read', async () => {
+describe('an event becomes one delivery per webhook', () => {
+  test('even if the event is read several times', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL)
     for (let count = 0; count < 5; count += 1) await scene.event(tenant)
@@ -126,7 +126,7 @@ describe('an event becomes one delivery of a webhook', () => {
     expect(after.map(({ status }) => status)).toEqual(['delivered', ...Array(4).fill('pending')])
   })
 
-  test('however many processes read', async () => {
+  test('even if several processes read the event', async () => {
     const tenant = await scene.tenant()
     const webhooks = await Promise.all([1, 2, 3].map(() => scene.webhook(tenant, URL)))
     for (let count = 0; count < 3; count += 1) startReading()
@@ -140,14 +140,14 @@ describe('an event becomes one delivery of a webhook', () => {
   })
 })
 
-test('an event of a day that has no partition gets one', async () => {
+test('an event on a day without a partition creates that partition', async () => {
   const { sql } = scene.database
   await sql(`create table journal_2020_01 partition of journal
     for values from ('2020-01-01T00:00Z') to ('2020-02-01T00:00Z')`)
   const tenant = await scene.tenant()
   const webhook = await scene.webhook(tenant, URL)
   await sql(`update webhooks set created_at = '2020-01-01'`)
-  // The last moment of one day and the first of another, in one batch.
+  // Covers the last moment of one day and the first of another, in one batch.
   for (const at of ['2020-01-15T23:59:59.999Z', '2020-01-17T00:00:00.000Z'])
     await sql(
       `insert into journal (tenant_id, action, resource_type, created_at)
@@ -172,7 +172,7 @@ test('an event of a day that has no partition gets one', async () => {
   )
 })
 
-test('events that lie years apart are read like any others, and make no days that nobody wants', async () => {
+test('events years apart are processed as usual, without partitions for the days between', async () => {
   const { sql } = scene.database
   for (const [name, from, to] of [
     ['journal_2020_01', '2020-01-01', '2020-02-01'],
@@ -201,7 +201,7 @@ test('events that lie years apart are read like any others, and make no days tha
   expect(days).toEqual([{ day: '2020-01-15' }])
 })
 
-test('a delivery makes the queue of its webhook due, and that of no other', async () => {
+test('a delivery makes only the queue of its own webhook due', async () => {
   const tenant = await scene.tenant()
   const [one, other] = [
     await scene.webhook(tenant, URL, { events: ['user.*'] }),
@@ -213,7 +213,7 @@ test('a delivery makes the queue of its webhook due, and that of no other', asyn
   const due = (await scene.queue(one)).due_at
   expect(due).not.toBeNull()
   expect((await scene.queue(other)).due_at).toBeNull()
-  // What is due already is not put off by a later event.
+  // A later event does not postpone a queue that is already due.
   await scene.event(tenant, 'user.updated')
   await allRead()
   expect((await scene.queue(one)).due_at).toBe(due)

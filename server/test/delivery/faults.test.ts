@@ -1,8 +1,8 @@
-/** Faults of our own: one webhook's stay its own, and the log says what happened, but no secret. */
+/** Internal faults affect only their own webhook, and their log lines contain no secrets. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
-import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -23,8 +23,8 @@ beforeEach(async () => {
 const isIdle = (line: { due_at: string | null; leased_by: string | null }) =>
   line.due_at === null && line.leased_by === null
 
-describe('a webhook whose secret cannot be opened', () => {
-  test('is sent nothing, is tried again later, and keeps none of the others from theirs', async () => {
+describe('a webhook whose secret cannot be decrypted', () => {
+  test('is sent nothing, is retried later, and delays no other webhook', async () => {
     const broken = await scene.webhook(tenant, receiver.url)
     const whole = await scene.webhook(tenant, `${receiver.url}/whole`)
     const { sql } = scene.database
@@ -36,7 +36,7 @@ describe('a webhook whose secret cannot be opened', () => {
     await scene.event(tenant)
     await scene.untilSettled(whole)
     const line = await until('the log says so', () =>
-      node.logged.find(([, , text]) => text.includes('its secret cannot be opened')),
+      node.logged.find(([, , text]) => text.includes('its secret cannot be decrypted')),
     )
     expect(line).toMatchObject(['error', { webhook_id: broken.id }, expect.any(String)])
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
@@ -51,34 +51,34 @@ describe('a webhook whose secret cannot be opened', () => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  test('is never sent anything without a signature, also where it has no secret at all', async () => {
+  test('is never sent an unsigned message, even if it has no secret at all', async () => {
     const bare = await scene.webhook(tenant, receiver.url, { secrets: [] })
     const node = await startNode(scene)
     await scene.event(tenant)
     await until('the log says so', () =>
-      node.logged.find(([, , text]) => text.includes('its secret cannot be opened')),
+      node.logged.find(([, , text]) => text.includes('its secret cannot be decrypted')),
     )
     expect(await scene.attempts(bare)).toEqual([])
     expect(receiver.received).toEqual([])
   })
 })
 
-/** Damages all secrets that the webhook has by now. */
+/** Makes all current secrets of the webhook undecryptable. */
 const spoilSecrets = ({ id }: TestWebhook) =>
   scene.database.sql(
     "update webhook_secrets set sealed_secret = sealed_secret || '\\x00' where webhook_id = $1",
     [id],
   )
 
-/** As the API does it. */
+/** Sets a secret as the API does. */
 const giveSecret = (webhook: TestWebhook, secret: string) =>
   scene.db.inTenant(tenant, async (tx) => {
     await openSecrets(scene).replace(tx, webhook, secret)
     tx.invalidate(`webhook:${webhook.id}`)
   })
 
-test('a secret that signs along and cannot be opened is told of once, and the others sign', async () => {
-  const webhook = await scene.webhook(tenant, receiver.url, { secrets: [newSecret()] })
+test('an additional secret that cannot be decrypted is logged once, and the other secrets sign', async () => {
+  const webhook = await scene.webhook(tenant, receiver.url, { secrets: [newWebhookSecret()] })
   await spoilSecrets(webhook)
   await giveSecret(webhook, SECRET)
   const node = await startNode(scene)
@@ -90,23 +90,23 @@ test('a secret that signs along and cannot be opened is told of once, and the ot
   expect(receiver.verifyWith(SECRET)).toHaveLength(2)
   for (const { headers } of receiver.received)
     expect(headers['webhook-signature']?.split(' ')).toHaveLength(1)
-  const told = node.logged.filter(([, , text]) => text.includes('cannot be opened'))
+  const told = node.logged.filter(([, , text]) => text.includes('cannot be decrypted'))
   expect(told).toEqual([['warn', { webhook_id: webhook.id }, expect.any(String)]])
 })
 
-test('a webhook whose secret cannot be opened is sent what waits once it gets a new one', async () => {
+test('a webhook with an undecryptable secret receives pending messages once it gets a new secret', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   await spoilSecrets(webhook)
   await startNode(scene)
   await scene.event(tenant)
   await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
-  const secret = newSecret()
+  const secret = newWebhookSecret()
   await giveSecret(webhook, secret)
   await scene.untilSettled(webhook)
   expect(receiver.verifyWith(secret)).toHaveLength(1)
 })
 
-test('a tenant whose data key does not open is sent nothing for a while, and others get theirs', async () => {
+test('a tenant with an undecryptable data key is sent nothing for a while; other tenants are unaffected', async () => {
   const broken = [
     await scene.webhook(tenant, receiver.url),
     await scene.webhook(tenant, receiver.url),
@@ -126,14 +126,14 @@ test('a tenant whose data key does not open is sent nothing for a while, and oth
   await scene.event(whole.tenant_id)
   await scene.untilSettled(whole)
   expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/whole'])
-  expect(node.logText()).toContain('its secret cannot be opened')
+  expect(node.logText()).toContain('its secret cannot be decrypted')
   await sql(spoil, [tenant, kept?.wrapped_key])
   scene.clock.advance(6 * MINUTE)
   for (const webhook of broken) await scene.untilSettled(webhook)
   expect(receiver.received).toHaveLength(3)
 })
 
-test('a delivery whose event is no longer in the journal is given up, and the others go on', async () => {
+test('a delivery fails if its event has left the journal, and the other deliveries continue', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   const { id, tenant_id } = webhook
   const now = new Date(scene.clock.now()).toISOString()
@@ -149,11 +149,11 @@ test('a delivery whose event is no longer in the journal is given up, and the ot
   expect(receiver.received.map((request) => request.id)).toEqual([message])
   const rows = await scene.deliveries(webhook)
   expect(rows.filter(({ status }) => status === 'failed')).toHaveLength(30)
-  expect(node.logText()).toContain('their events are gone')
+  expect(node.logText()).toContain('their events no longer exist')
   await until('the queue is idle', async () => isIdle(await scene.queue(webhook)) || undefined)
 })
 
-test('an error in making or sending a message stops that webhook alone, and for a while', async () => {
+test('an error while building or sending a message pauses only that webhook', async () => {
   const webhook = await scene.webhook(tenant, 'http://127.0.0.1:9/broken')
   const whole = await scene.webhook(tenant, receiver.url)
   let calls = 0
@@ -174,7 +174,7 @@ test('an error in making or sending a message stops that webhook alone, and for 
   await scene.untilSettled(webhook)
 })
 
-test('a try that cannot be written down stops its webhook alone, and for a while', async () => {
+test('an attempt that cannot be recorded pauses only its own webhook', async () => {
   const webhook = await scene.webhook(tenant, 'http://127.0.0.1:9/poison')
   const whole = await scene.webhook(tenant, receiver.url)
   let body = 'a\0b'
@@ -189,13 +189,13 @@ test('a try that cannot be written down stops its webhook alone, and for a while
   for (let count = 0; count < 10; count += 1) await scene.event(tenant)
   await scene.untilSettled(whole, 10)
   await until('it is let alone', async () => (await scene.queue(webhook)).paused_until ?? undefined)
-  expect(node.logText()).toContain('what it was sent could not be written down')
+  expect(node.logText()).toContain('recording a delivery failed')
   body = ''
   scene.clock.advance(6 * MINUTE)
   await scene.untilSettled(webhook, 10)
 })
 
-test('a webhook that is deleted while a message is under way leaves no attempt behind', async () => {
+test('deleting a webhook while a message is being sent leaves no recorded attempt', async () => {
   const { pass, open } = gate()
   const gone = await openReceiver({ answer: () => pass.then(() => ({ status: 200 })) })
   const webhook = await scene.webhook(tenant, gone.url)
@@ -211,14 +211,14 @@ test('a webhook that is deleted while a message is under way leaves no attempt b
   await until('it has been answered', () =>
     node.logged.find(([, fields]) => fields.webhook_id === webhook.id),
   )
-  // Written down after it.
+  // This delivery is recorded after the deleted delivery.
   await scene.event(tenant)
   await scene.untilSettled(other, 2)
   expect(await scene.attempts(webhook)).toEqual([])
   expect(node.logged.filter(([level]) => level === 'error')).toEqual([])
 })
 
-test('a webhook that is deleted takes up no room of the process that held it', async () => {
+test('deleting a webhook frees the slot that its process used for it', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   const node = await startNode(scene, {
     tuning: { queues: 1, slowQueues: 0, idleTimeoutMs: 3_600_000 },
@@ -235,7 +235,7 @@ test('a webhook that is deleted takes up no room of the process that held it', a
   await node.stop()
 })
 
-test('the log holds no address beyond the host, no secret, no signature and nothing of a body', async () => {
+test('the log contains only the host of a URL, and no secret, signature or body', async () => {
   const path = '/hidden-path'
   const plain = 'hidden secret of sixteen and more'
   receiver.answerWith((request, index) => {

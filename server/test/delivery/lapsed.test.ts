@@ -1,4 +1,4 @@
-/** A process that has lost its leases for a while and takes its queues over from itself. */
+/** A process loses its leases for a while, and then claims its own queues again. */
 import { expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
 import { openReceiver } from '../support/receiver.ts'
@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 
-test('what is under way when a lease runs out is not sent again by the same process', async () => {
+test('a process does not resend messages in flight when its lease expires', async () => {
   const scene = await openScene()
   const { pass, open } = gate()
   const receiver = await openReceiver({
@@ -26,7 +26,7 @@ test('what is under way when a lease runs out is not sent again by the same proc
     'it is claimed anew',
     async () => (await scene.queue(webhook)).epoch > epoch || undefined,
   )
-  // Proves that the new claim has fetched and sent as well.
+  // The new claim has also fetched and sent deliveries.
   await scene.event(tenant)
   await until('a fourth is under way', () => receiver.open() === 4 || undefined)
   open()

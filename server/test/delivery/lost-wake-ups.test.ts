@@ -1,4 +1,4 @@
-/** Transactions that meet at a queue, interleaved by hand: whoever comes first, nothing is forgotten. */
+/** Runs concurrent transactions on one queue in chosen orders. No order leaves a pending delivery unscheduled. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
   claimQueues,
@@ -7,7 +7,7 @@ import {
   unscheduleInactive,
 } from '../../src/features/webhooks/engine/claims.store.ts'
 import {
-  type Event,
+  type FanOutEvent,
   insertDeliveries,
   scheduleQueues,
 } from '../../src/features/webhooks/engine/fan-out.store.ts'
@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Begins a transaction, and has it commit once the gate is open. */
+/** Begins a transaction that commits once the gate is open. */
 function begin(work: (tx: TenantTx) => Promise<unknown>) {
   const { pass, open }: Gate = gate()
   const state = { isWorking: false }
@@ -37,7 +37,7 @@ function begin(work: (tx: TenantTx) => Promise<unknown>) {
     await pass
   })
   return {
-    /** Waits until all is done but the commit. */
+    /** Waits until the transaction has done its work, and only has to commit. */
     worked: () => until('the transaction has done its work', () => state.isWorking || undefined),
     async commit() {
       open()
@@ -46,7 +46,7 @@ function begin(work: (tx: TenantTx) => Promise<unknown>) {
   }
 }
 
-/** Waits until a transaction waits for a lock that another has. */
+/** Waits until a transaction waits for another one's lock. */
 async function untilOneWaits(): Promise<void> {
   await until('one waits for the other', async () => {
     const [row] = await scene.database.sql<{ waits: boolean }>(
@@ -57,7 +57,7 @@ async function untilOneWaits(): Promise<void> {
   })
 }
 
-/** Has a process hold the queue, with nothing left to send. */
+/** Leases the queue to a process that has no pending delivery to send. */
 async function held(): Promise<QueueState> {
   await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
   const claim = { worker: 'one', limit: 1, now: iso() }
@@ -74,21 +74,21 @@ async function held(): Promise<QueueState> {
   return { id, epoch: queue?.epoch ?? 0, ...state }
 }
 
-/** What the consumer of the journal does with an event. */
+/** Creates the deliveries of an event, as the journal consumer does. */
 async function fanOut(tx: TenantTx): Promise<void> {
   const { tenant_id } = webhook
-  const event: Event = { id: 1, tenant_id, action: 'user.created', created_at: iso() }
+  const event: FanOutEvent = { id: 1, tenant_id, action: 'user.created', created_at: iso() }
   insertDeliveries(tx, [event], await scheduleQueues(tx, [event], iso()), iso())
 }
 
-describe('an event that is added while its queue is let go of', () => {
+describe('an event added while its webhook queue is being released', () => {
   /**
-   * The one who lets go must not read what waits before the fan-out has committed: it would see
-   * nothing, write "idle" over a queue that the fan-out found due already, and leave the delivery
-   * to the next event. So it asks for the fan-out's lock first, and where it does not get it, which
-   * it does not wait for, it comes again.
+   * The releasing process must not read pending deliveries before the fan-out has committed. It would see
+   * none, write "idle" over a queue that the fan-out found due already, and leave the delivery
+   * to the next event. So it tries the fan-out's lock first, without waiting, and retries later
+   * if another transaction has the lock.
    */
-  test('leaves the queue due when it came first', async () => {
+  test('leaves the queue due if the event is added before the release', async () => {
     const queue = await held()
     const adding = begin(fanOut)
     await adding.worked()
@@ -101,7 +101,7 @@ describe('an event that is added while its queue is let go of', () => {
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: delivery?.due_at })
   })
 
-  test('leaves the queue due when it came second', async () => {
+  test('leaves the queue due if the event is added after the release', async () => {
     const queue = await held()
     const releasing = begin((tx) => releaseQueues(tx, [queue]))
     await releasing.worked()
@@ -114,10 +114,10 @@ describe('an event that is added while its queue is let go of', () => {
   })
 })
 
-test('a claim does not wait for an event that is being added, and finds the queue after it', async () => {
+test('a claim does not wait for an event that is being added, and the next claim finds the queue', async () => {
   const claim = () =>
     scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 1, now: iso() }))
-  // Due by an earlier event, so that the claim would take it but for the one that is being added.
+  // Makes the queue due by an earlier event, so that only the event being added keeps it from the claim.
   await scene.db.acrossTenants(fanOut)
   const adding = begin(fanOut)
   await adding.worked()
@@ -126,7 +126,7 @@ test('a claim does not wait for an event that is being added, and finds the queu
   expect(await claim()).toHaveLength(1)
 })
 
-describe('a webhook that is activated while its queue is taken off the list', () => {
+describe('a webhook activated while its queue is being unscheduled', () => {
   const activate = async (tx: TenantTx) => {
     const { id } = webhook
     const active = { is_active: true, disabled_reason: null }
@@ -140,7 +140,7 @@ describe('a webhook that is activated while its queue is taken off the list', ()
     await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
   })
 
-  test('is due when its activation came first', async () => {
+  test('is due if the activation comes first', async () => {
     const activating = begin(activate)
     await activating.worked()
     await scene.db.acrossTenants(unschedule)
@@ -148,7 +148,7 @@ describe('a webhook that is activated while its queue is taken off the list', ()
     expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })
 
-  test('is due when its activation came second', async () => {
+  test('is due if the activation comes second', async () => {
     const unscheduling = begin(unschedule)
     await unscheduling.worked()
     const activating = begin(activate)

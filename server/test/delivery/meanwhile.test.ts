@@ -1,4 +1,4 @@
-/** What happens to a queue or a delivery while a process is at work on it. */
+/** A queue or a delivery changes while a process works on it. */
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { queueAgain } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
@@ -8,9 +8,9 @@ import {
   saveQueues,
 } from '../../src/features/webhooks/engine/claims.store.ts'
 import {
+  type DeliveryResult,
   type DueDelivery,
   findDue,
-  type Result,
   recordResults,
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
@@ -31,8 +31,8 @@ beforeEach(async () => {
 
 const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
 
-describe('a queue that somebody else has locked', () => {
-  test('is neither renewed nor lost, and holds up no other', async () => {
+describe('a webhook queue that another transaction has locked', () => {
+  test('is neither renewed nor lost, and delays no other queue', async () => {
     const other = await scene.webhook(webhook.tenant_id, webhook.url)
     await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
     const claim = { worker: 'one', limit: 2, now: iso() }
@@ -64,7 +64,7 @@ describe('a queue that somebody else has locked', () => {
   })
 })
 
-/** A delivery that has been tried three times, or so often, as it was read for its next try. */
+/** Returns a delivery after `count` attempts, as read for the next attempt. */
 async function tried(count = 3): Promise<DueDelivery> {
   const event = await scene.event(webhook.tenant_id)
   const [delivery] = await scene.db.acrossTenants(async (tx) => {
@@ -90,15 +90,15 @@ const ATTEMPT = {
   retry_after: null,
 }
 
-/** Writes down how its try went, which was begun before the queue was ever reset. */
-const record = (delivery: DueDelivery, status: Result['status'], due_at: string | null) => {
+/** Records the result of an attempt that began before the queue was reset. */
+const record = (delivery: DueDelivery, status: DeliveryResult['status'], due_at: string | null) => {
   const attempt = { ...ATTEMPT, started_at: iso() }
   const result = { delivery, attempt, status, due_at, resets: 0 }
   return scene.db.acrossTenants(async (tx) => recordResults(tx, [result], iso()))
 }
 
-describe.each([0, 3])('a delivery that is queued again during its try after %i', (count) => {
-  /** As `tried`, and its tries are forgotten meanwhile. */
+describe.each([0, 3])('a delivery that is queued again during its attempt after %i', (count) => {
+  /** Returns a delivery like `tried`, whose attempts are reset in the meantime. */
   async function queuedAgain(): Promise<DueDelivery> {
     const delivery = await tried(count)
     await scene.db.inTenant(webhook.tenant_id, (tx) => queueAgain(tx, delivery, iso()))
@@ -108,7 +108,7 @@ describe.each([0, 3])('a delivery that is queued again during its try after %i',
   test.each([
     ['pending', 30 * MINUTE],
     ['failed', null],
-  ] as const)('has all its tries before it when that one ends as %s', async (status, wait) => {
+  ] as const)('keeps all its new attempts if that attempt ends as %s', async (status, wait) => {
     const delivery = await queuedAgain()
     const [before] = await scene.deliveries(webhook)
     await record(delivery, status, wait === null ? null : iso(wait))
@@ -117,7 +117,7 @@ describe.each([0, 3])('a delivery that is queued again during its try after %i',
     expect(await scene.attempts(webhook)).toMatchObject([{ number: count + 1 }])
   })
 
-  test('is delivered when that one arrives after all', async () => {
+  test('is delivered if that attempt succeeds', async () => {
     const delivery = await queuedAgain()
     await record(delivery, 'delivered', null)
     expect(await scene.deliveries(webhook)).toMatchObject([
@@ -131,14 +131,14 @@ describe.each([0, 3])('a delivery that is queued again during its try after %i',
   })
 })
 
-describe('a delivery whose webhook gets another receiver while it is tried', () => {
+describe('a delivery whose webhook gets another receiver during an attempt', () => {
   const reset = () => scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
 
   test.each([
     ['pending', 30 * MINUTE],
     ['failed', null],
   ] as const)(
-    'is due now and has all its tries, when that one ends as %s',
+    'is due now with all its attempts left if that attempt ends as %s',
     async (status, wait) => {
       const delivery = await tried()
       await reset()
@@ -153,14 +153,14 @@ describe('a delivery whose webhook gets another receiver while it is tried', () 
     },
   )
 
-  test('is delivered when that one arrives', async () => {
+  test('is delivered if that attempt succeeds', async () => {
     const delivery = await tried()
     await reset()
     await record(delivery, 'delivered', null)
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', due_at: null }])
   })
 
-  test('stays as the new one has left it', async () => {
+  test('keeps the result of an attempt at the new receiver', async () => {
     const delivery = await tried()
     await reset()
     await scene.database.sql('update webhook_deliveries set attempts = 4, retry_step = 1')
@@ -170,11 +170,11 @@ describe('a delivery whose webhook gets another receiver while it is tried', () 
   })
 })
 
-describe('what waits is made due where a receiver may be well', () => {
+describe('retrying pending deliveries after a receiver recovers', () => {
   const retryAll = (at: string) =>
     retryWaiting(scene, { ...webhook, at }, new AbortController().signal)
 
-  test('and not what is due, nor what was tried since', async () => {
+  test('skips deliveries that are due or that were attempted after the recovery', async () => {
     const at = iso(-MINUTE)
     const delivery = await tried(0)
     const before = await scene.deliveries(webhook)
@@ -188,7 +188,7 @@ describe('what waits is made due where a receiver may be well', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, retry_step: 0 }])
   })
 
-  test('also what is just being written down, as of the receiver before', async () => {
+  test('includes a delivery whose attempt at the former receiver is just being recorded', async () => {
     const delivery = await tried(0)
     const [locked, end] = [gate(), gate()]
     const holding = scene.db.acrossTenants(async (tx) => {
@@ -222,7 +222,7 @@ describe('what waits is made due where a receiver may be well', () => {
   })
 })
 
-describe('a webhook of a tenant that was deleted', () => {
+describe('a webhook of a deleted tenant', () => {
   const claim = () =>
     scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 9, now: iso() }))
 
@@ -236,12 +236,12 @@ describe('a webhook of a tenant that was deleted', () => {
     await scene.database.sql('update webhook_queues set due_at = $1', [iso()])
   })
 
-  test('is still told so', async () => {
+  test('still receives the event about the deletion', async () => {
     await deletedAgo('59 minutes')
     expect(await claim()).toHaveLength(1)
   })
 
-  test('is sent nothing more after an hour, until the tenant is put back', async () => {
+  test('is sent nothing more after an hour, until the tenant is restored', async () => {
     await deletedAgo('61 minutes')
     expect(await claim()).toEqual([])
     await scene.database.sql('update tenants set deleted_at = null')

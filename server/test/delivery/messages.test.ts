@@ -1,14 +1,14 @@
-/** From the journal to a receiver: what arrives, signed how, and how often. */
+/** The path of an event from the journal to a receiver: message, signatures and number of deliveries. */
 import { describe, expect, test } from 'vitest'
-import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, SECRET } from './scene.ts'
 
-describe('an event', () => {
-  test('reaches a receiver, which can verify it', async () => {
+describe('a webhook event', () => {
+  test('reaches a receiver, which can verify the signature', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -37,10 +37,10 @@ describe('an event', () => {
       'content-type': 'application/json',
       'user-agent': 'Wardkeep/0.0.0',
     })
-    expect(() => receiver.verifyWith(newSecret())).toThrow('No matching signature found')
+    expect(() => receiver.verifyWith(newWebhookSecret())).toThrow('No matching signature found')
   })
 
-  test('is written down with its one attempt', async () => {
+  test('is recorded with its single attempt', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ answer: () => ({ status: 202, body: 'taken' }) })
     const tenant = await scene.tenant()
@@ -63,7 +63,7 @@ describe('an event', () => {
     ])
   })
 
-  test('carries the same id to every receiver', async () => {
+  test('carries the same ID to every receiver', async () => {
     const scene = await openScene()
     const receivers = [await openReceiver({ clock: scene.clock }), await openReceiver(scene)]
     const tenant = await scene.tenant()
@@ -78,7 +78,7 @@ describe('an event', () => {
     ])
   })
 
-  test('of a burst arrives once, and none is missing', async () => {
+  test('arrives exactly once in a burst of events', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -91,7 +91,7 @@ describe('an event', () => {
     )
   })
 
-  test('that happened while no process was there arrives once there is one', async () => {
+  test('arrives once a process runs, if it happened while no process ran', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -103,7 +103,7 @@ describe('an event', () => {
   })
 })
 
-test('a second try has the same id and body, and a time and signature of its own', async () => {
+test('a second attempt has the same ID and body, but a new timestamp and signature', async () => {
   const scene = await openScene()
   const receiver = await openReceiver({
     clock: scene.clock,
@@ -123,12 +123,12 @@ test('a second try has the same id and body, and a time and signature of its own
   expect(receiver.verifyWith(SECRET)).toHaveLength(2)
 })
 
-describe('a webhook with an old secret that signs along', () => {
-  test('sends what verifies with both, the new one first', async () => {
+describe('a webhook whose old secret still signs after a replacement', () => {
+  test("sends messages that verify with both secrets, the new secret's signature first", async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
-    const secrets = [newSecret(), 'plain text of our own']
+    const secrets = [newWebhookSecret(), 'plain text of our own']
     const webhook = await scene.webhook(tenant, receiver.url, { secrets })
     await startNode(scene)
     await scene.event(tenant)
@@ -137,11 +137,11 @@ describe('a webhook with an old secret that signs along', () => {
     expect(receiver.received[0]?.headers['webhook-signature']?.split(' ')).toHaveLength(2)
   })
 
-  test('signs with the new one alone after a day', async () => {
+  test('signs only with the new secret after a day', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
-    const [old, current] = [newSecret(), newSecret()]
+    const [old, current] = [newWebhookSecret(), newWebhookSecret()]
     const webhook = await scene.webhook(tenant, receiver.url, { secrets: [old, current] })
     scene.clock.advance(24 * 3600 * SECOND)
     await startNode(scene)
@@ -151,11 +151,11 @@ describe('a webhook with an old secret that signs along', () => {
     expect(() => receiver.verifyWith(old)).toThrow('No matching signature found')
   })
 
-  test('does so even when its process has been sending for it all the while', async () => {
+  test('signs only with the new secret after a day even if its process has kept the lease', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
-    const [old, current] = [newSecret(), newSecret()]
+    const [old, current] = [newWebhookSecret(), newWebhookSecret()]
     const webhook = await scene.webhook(tenant, receiver.url, { secrets: [old, current] })
     await startNode(scene, { tuning: { idleTimeoutMs: 3_600_000, heartbeatMs: 20 } })
     await scene.event(tenant)

@@ -1,8 +1,8 @@
-/** One process' worth of delivery on the database of a scene, with what it logs and mails. */
+/** A delivery process on the scene's database, with its log and mails. */
 import { onTestFinished } from 'vitest'
 import { startDeliveryWorker } from '../../src/features/webhooks/delivery-worker.ts'
 import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
-import { type Send, sender } from '../../src/features/webhooks/sending/attempt.ts'
+import { type SendMessage, sender } from '../../src/features/webhooks/sending/attempt.ts'
 import { type KeyRing, openKeyRing } from '../../src/platform/crypto/index.ts'
 import {
   type Changes,
@@ -20,32 +20,32 @@ import type { Scene } from './scene.ts'
 export interface DeliveryNode {
   db: Scopes
   changes: Changes
-  /** Every mail of a transaction that has committed. */
+  /** Every mail of a committed transaction. */
   mails: MailMessage[]
-  /** Every line that was logged, as `[level, fields, message]`. */
+  /** Every logged line, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
-  /** All that the log says, errors with all that hangs on them. */
+  /** Returns the whole log as text, with all properties of errors. */
   logText(): string
-  /** Stops as the service does; what is under way is cut off after `patienceMs`. */
+  /** Stops in the same way as the service. Messages in flight are aborted after `patienceMs`. */
   stop(patienceMs?: number): Promise<void>
 }
 
 export interface NodeOptions {
-  /** In place of real HTTP. */
-  send?: Send
+  /** Replaces HTTP requests. */
+  send?: SendMessage
   tuning?: Partial<Tuning>
-  /** Another way to the database. */
+  /** Connects to the database at another address. */
   address?: DatabaseAddress
-  /** Puts something in between the engine and the database. */
+  /** Wraps the database for the engine. */
   db?: (db: Scopes) => Scopes
-  /** Puts something in between the engine and the keys. */
+  /** Wraps the keys for the engine. */
   keyRing?: (ring: KeyRing) => KeyRing
 }
 
-/** Looks often by itself, does not keep what is idle for long, and stops in peace. */
+/** Polls often, releases idle queues early, and has enough time to shut down. */
 const TUNING: Partial<Tuning> = { pollMs: 100, idleTimeoutMs: 200, flushTimeoutMs: 20_000 }
 
-/** Starts a process that delivers, to find at once what was published before; stopped with the test. */
+/** Starts a delivery process that immediately finds earlier events. The process stops with the test. */
 export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {
   await scene.untilReadable()
   const { clock, database, root } = scene
@@ -95,7 +95,7 @@ function recordedLog(): { log: Logger; logged: DeliveryNode['logged'] } {
   return { log: log as Logger, logged }
 }
 
-/** As the log writes errors down: with their causes, and without what the driver quotes of rows. */
+/** Converts errors as the log does: with their causes, and without the row data that the driver quotes. */
 function withErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { name, message, stack, cause } = value

@@ -1,4 +1,4 @@
-/** How much a receiver is sent at once, by how it answers. */
+/** A receiver's responses control the number of concurrent messages. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -17,8 +17,8 @@ beforeEach(async () => {
 })
 
 /**
- * A receiver that thinks for a moment, and counts how many requests it has at once.
- * It answers nobody before `enough` have come.
+ * Opens a receiver that takes a moment to answer, and counts its concurrent requests.
+ * It answers no request before `enough` have come.
  */
 async function openCounter(reply: () => Reply) {
   const now = { running: 0, most: 0, enough: 1 }
@@ -39,7 +39,7 @@ async function events(count: number): Promise<void> {
   await Promise.all(Array.from({ length: count }, () => scene.event(tenant)))
 }
 
-/** Waits until the queue is let go of with a pause; answers how long it lasts, in milliseconds. */
+/** Waits until the queue is released with a pause. Returns the length of the pause in milliseconds. */
 async function paused(webhook: TestWebhook): Promise<number> {
   const ms = (at: string | null) => (at === null ? 0 : Date.parse(at) - scene.clock.now())
   const queue = await until('the queue is let go of with a pause', async () => {
@@ -49,8 +49,8 @@ async function paused(webhook: TestWebhook): Promise<number> {
   return ms(queue.paused_until)
 }
 
-describe('a receiver that does well', () => {
-  test('is sent more and more at once, and never more than sixteen', async () => {
+describe('a healthy receiver', () => {
+  test('is sent more and more concurrent messages, but never more than sixteen', async () => {
     const { receiver, now } = await openCounter(() => ({ status: 200 }))
     const webhook = await scene.webhook(tenant, receiver.url)
     await events(300)
@@ -61,7 +61,7 @@ describe('a receiver that does well', () => {
     expect(now.most).toBeLessThanOrEqual(16)
   })
 
-  test('is sent as much at once by several processes as by one', async () => {
+  test('gets the same concurrency from several processes as from one', async () => {
     const { receiver, now } = await openCounter(() => ({ status: 200 }))
     const webhook = await scene.webhook(tenant, receiver.url)
     await events(200)
@@ -73,8 +73,8 @@ describe('a receiver that does well', () => {
 })
 
 describe.each([429, 503])('a receiver that answers %i', (status) => {
-  test('is sent half as many at once each time, down to one', async () => {
-    // A wait that is long enough to be seen; how it grows by itself is in circuit.test.ts.
+  test('gets half the concurrency after each such response, down to one message', async () => {
+    // The pause is long enough to be observed. circuit.test.ts tests how pauses grow.
     const headers = { 'retry-after': '600' }
     const { receiver, now } = await openCounter(() => ({ status, headers }))
     const webhook = await scene.webhook(tenant, receiver.url)
@@ -94,7 +94,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
     expect(sent).toEqual([4, 6, 7, 8])
     expect(most).toEqual([4, 2, 1, 1])
 
-    /** Waits for the end of a burst; answers the length of the pause behind it. */
+    /** Waits for the end of a burst of messages. Returns the length of the pause after it. */
     async function pausedAfter(burst: number): Promise<number> {
       await until('the burst is over', async () => {
         const { failures } = await scene.queue(webhook)
@@ -106,7 +106,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
 })
 
 describe('a receiver that answers 503 to every third message', () => {
-  test('is sent all the others without a pause, and those again by their own schedule', async () => {
+  test('gets its other messages without a pause, and the refused ones again by their retry schedule', async () => {
     const firsts = new Set<string>()
     const receiver = await openReceiver({
       answer({ id }) {
@@ -121,7 +121,7 @@ describe('a receiver that answers 503 to every third message', () => {
     const withTries = async (tries: number) =>
       (await scene.deliveries(webhook)).filter(({ attempts }) => attempts >= tries)
     await until('each has been tried', async () => (await withTries(1)).length === 240 || undefined)
-    // Those that failed first are due by now where this took long; no others came twice.
+    // On a slow run, the earliest failures are already due again; no other message came twice.
     const ids = receiver.received.map(({ id }) => id)
     const again = ids.filter((id, index) => ids.indexOf(id) < index)
     expect(again.length).toBeLessThanOrEqual(80)
@@ -137,7 +137,7 @@ describe('a receiver that answers 503 to every third message', () => {
 })
 
 describe('a receiver that keeps failing', () => {
-  /** Fails until told otherwise; the webhook has 25 events waiting. */
+  /** Creates a receiver that fails until it is repaired, and a webhook with 25 pending events. */
   async function failing() {
     const reply = { status: 500 }
     const { receiver, now } = await openCounter(() => reply)
@@ -150,7 +150,7 @@ describe('a receiver that keeps failing', () => {
 
   test('is sent one probe at a time, with pauses that double', async () => {
     const { receiver, now, webhook, first } = await failing()
-    // The five that opened the breaker, and what was under way with the last of them.
+    // The five messages that opened the circuit breaker, and those in flight at that time.
     const before = receiver.received.length
     expect(before).toBeGreaterThanOrEqual(5)
     expect(before).toBeLessThanOrEqual(8)
@@ -169,14 +169,14 @@ describe('a receiver that keeps failing', () => {
     expect(await scene.queue(webhook)).toMatchObject({ failures: 8, slots: 1 })
   })
 
-  test('is sent all that waits once a probe goes well', async () => {
+  test('is sent everything pending after a successful probe', async () => {
     const { receiver, webhook, reply, first } = await failing()
     reply.status = 200
     scene.clock.advance(first)
     const untried = async () =>
       (await scene.deliveries(webhook)).filter(({ attempts }) => attempts === 0)
     await until('all have been tried', async () => (await untried()).length === 0 || undefined)
-    // Those that were refused wait for their second try.
+    // The refused messages wait for their second attempt.
     scene.clock.advance(6 * MINUTE)
     await scene.untilSettled(webhook, 25)
     expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(25)
@@ -187,7 +187,7 @@ describe('a receiver that keeps failing', () => {
     expect((await scene.queue(webhook)).slots).toBeGreaterThan(1)
   })
 
-  test('is known to fail also where its queue was locked just then', async () => {
+  test('is recorded as failing even if its queue was locked at the time of the failure', async () => {
     const [answer, locked, end] = [gate(), gate(), gate()]
     const receiver = await openReceiver({
       answer: () => answer.pass.then(() => ({ status: 500 })),
@@ -213,10 +213,10 @@ describe('a receiver that keeps failing', () => {
     })
   })
 
-  test('is known to fail from its first failure on, and to do well from its first success', async () => {
+  test('is recorded as failing from its first failure until its next success', async () => {
     const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
-    // The queue is held all the while: what is known of it is written down before it is let go of.
+    // The queue stays leased, so its state is recorded before the release.
     await startNode(scene, { tuning: { idleTimeoutMs: 60_000 } })
     await scene.event(tenant)
     const since = await until('it fails', async () => {

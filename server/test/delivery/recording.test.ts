@@ -1,12 +1,15 @@
-/** How tries are written down: once each, past the one that can't be, and once the database is back. */
+/** Attempts are recorded once each, even around an unrecordable attempt and after a database outage. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
+  type DeliveryResult,
   type DueDelivery,
   findDue,
-  type Result,
   recordResults,
 } from '../../src/features/webhooks/engine/deliveries.store.ts'
-import { type Event, insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
+import {
+  type FanOutEvent,
+  insertDeliveries,
+} from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { createResultWriter } from '../../src/features/webhooks/engine/result-writer.ts'
 import type { Attempt } from '../../src/features/webhooks/sending/attempt.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -28,11 +31,11 @@ beforeEach(async () => {
 
 const iso = (offset = 0) => new Date(scene.clock.now() + offset).toISOString()
 
-/** Makes deliveries that are due, as the engine fetches them. */
+/** Creates due deliveries, and returns them as the engine would fetch them. */
 function due(count: number): Promise<DueDelivery[]> {
   const { tenant_id } = webhook
   return scene.db.acrossTenants(async (tx) => {
-    const events: Event[] = []
+    const events: FanOutEvent[] = []
     for (let made = 0; made < count; made += 1) {
       const event = await scene.event(tenant_id)
       events.push({ ...event, tenant_id, action: 'department.updated' })
@@ -53,7 +56,7 @@ const ATTEMPT: Attempt = {
   retry_after: null,
 }
 
-const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): Result => ({
+const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): DeliveryResult => ({
   delivery,
   resets: 0,
   attempt: { ...ATTEMPT, ...fields },
@@ -61,20 +64,20 @@ const delivered = (delivery: DueDelivery, fields: Partial<Attempt> = {}): Result
   due_at: null,
 })
 
-const refused = (delivery: DueDelivery): Result => ({
+const refused = (delivery: DueDelivery): DeliveryResult => ({
   ...delivered(delivery, { status_code: 500, error: 'status', detail: 'it answered 500' }),
   status: 'pending',
   due_at: iso(MINUTE),
 })
 
-const record = (...results: Result[]) =>
+const record = (...results: DeliveryResult[]) =>
   scene.db.acrossTenants(async (tx) => recordResults(tx, results, iso()))
 
-/** A result writer, with what has become of each outcome. */
+/** Opens a result writer, and collects what happens to each result. */
 function recording(db: Scopes = scene.db) {
   const results = createResultWriter(db, scene.clock, silentLog)
   const heard = new Map<number, boolean>()
-  const add = (result: Result) =>
+  const add = (result: DeliveryResult) =>
     void results.add(result).then(
       () => void heard.set(result.delivery.id, true),
       () => void heard.set(result.delivery.id, false),
@@ -82,8 +85,8 @@ function recording(db: Scopes = scene.db) {
   return { results, heard, add }
 }
 
-describe('a try is written down', () => {
-  test('with all that is known of it, and its delivery moves', async () => {
+describe('recording a delivery attempt', () => {
+  test('stores all its details, and advances the delivery', async () => {
     const [first, second] = await due(2)
     if (!first || !second) throw new Error('two were made')
     await record(delivered(first), refused(second))
@@ -102,7 +105,7 @@ describe('a try is written down', () => {
     expect(attempts).toHaveLength(2)
   })
 
-  test('and changes nothing where somebody else has tried meanwhile, but is kept', async () => {
+  test('does not change a delivery that another attempt has changed in the meantime', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     await record(refused(delivery))
@@ -115,10 +118,10 @@ describe('a try is written down', () => {
     expect(await scene.attempts(webhook)).toHaveLength(3)
   })
 
-  test('and leaves a delivery that was queued again meanwhile all its tries', async () => {
+  test('leaves all attempts to a delivery that was queued again in the meantime', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
-    // Its tenth try is under way when somebody has it tried anew.
+    // The tenth attempt is running when someone queues the delivery again.
     const last = { ...delivery, attempts: 9, retry_step: 9 }
     await scene.database.sql('update webhook_deliveries set attempts = 9, retry_step = 0')
     const [before] = await scene.deliveries(webhook)
@@ -130,7 +133,7 @@ describe('a try is written down', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', attempts: 11 }])
   })
 
-  test('and does not bring a delivery back that is settled, but counts', async () => {
+  test('counts the attempt, but does not reopen a finished delivery', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     await record(delivered(delivery))
@@ -147,7 +150,7 @@ const webhookKey = ({ webhook_id, id, created_at }: DueDelivery) => ({
   event_at: created_at,
 })
 
-test('nothing is thrown away for a fault that passes, such as a disk that is full', async () => {
+test('a temporary database fault, such as a full disk, discards no attempt', async () => {
   const { sql } = scene.database
   await sql(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'full' using errcode = '53100'; end $$`)
@@ -171,7 +174,7 @@ test('nothing is thrown away for a fault that passes, such as a disk that is ful
   expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered' }])
 })
 
-test('one try that PostgreSQL refuses does not keep the others from being written down', async () => {
+test('an attempt that PostgreSQL refuses does not keep other attempts from being recorded', async () => {
   const deliveries = await due(30)
   const { results, heard, add } = recording()
   const poisoned = [deliveries[0], deliveries[13], deliveries[29]].map((one) => one?.id)
@@ -187,7 +190,7 @@ test('one try that PostgreSQL refuses does not keep the others from being writte
   expect(await scene.attempts(webhook)).toHaveLength(27)
 })
 
-describe('while the database is away', () => {
+describe('while the database is unavailable', () => {
   async function reach() {
     const proxy = await proxyTo(scene.database)
     const address = { url: proxy.url }
@@ -196,7 +199,7 @@ describe('while the database is away', () => {
     return { proxy, db }
   }
 
-  test('tries are kept, and written down once it is back', async () => {
+  test('attempts are kept in memory, and recorded once the database is back', async () => {
     const deliveries = await due(20)
     const { proxy, db } = await reach()
     const { heard, add } = recording(db)
@@ -215,7 +218,7 @@ describe('while the database is away', () => {
     expect(await scene.attempts(webhook)).toHaveLength(20)
   })
 
-  test('a stop does not wait for longer than it may', async () => {
+  test('shutdown waits no longer than its limit for attempts to be recorded', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     const { proxy, db } = await reach()
@@ -227,7 +230,7 @@ describe('while the database is away', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'pending', attempts: 0 }])
   })
 
-  test('a commit whose answer is lost is written down, and not a second time', async () => {
+  test('an attempt is recorded only once if the acknowledgement of its commit is lost', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     const { proxy, db } = await reach()

@@ -1,4 +1,4 @@
-/** Queues that are read anew while messages are under way: whose failures keep their schedule. */
+/** Queues are read again while messages are in flight. Failed messages keep their retry schedule. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { notifyDue } from '../../src/features/webhooks/engine/topics.ts'
@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Waits until the node has heard `topic`, which it is to hear by `work`. */
+/** Waits until the node is notified of `topic` because of `work`. */
 async function heard(node: DeliveryNode, topic: Topic | null, work: () => unknown): Promise<void> {
   const topics: (Topic | null)[] = []
   const end = node.changes.subscribe((one) => topics.push(one))
@@ -42,20 +42,20 @@ async function heard(node: DeliveryNode, topic: Topic | null, work: () => unknow
   end()
 }
 
-/** Waits until a message is under way. */
+/** Waits until a message is in flight. */
 const underWay = async () => {
   await scene.event(tenant)
   await until('it is under way', () => receiver.open() === 1 || undefined)
 }
 
-/** The delivery, once its first try is written down. */
+/** Returns the delivery once its first attempt is recorded. */
 const refused = () =>
   until('the try is written down', async () => {
     const [row] = await scene.deliveries(webhook)
     return row?.attempts === 1 ? row : undefined
   })
 
-describe('a message that is refused keeps its time', () => {
+describe('a refused message keeps its retry time', () => {
   async function expectKept(): Promise<void> {
     answering.open()
     const row = await refused()
@@ -63,7 +63,7 @@ describe('a message that is refused keeps its time', () => {
     expect(Date.parse(row.due_at)).toBeGreaterThan(scene.clock.now() + HOUR)
   }
 
-  test('when the process has lost those that it hears meanwhile, and found them again', async () => {
+  test('when the process has lost and regained its listener connection', async () => {
     const proxy = await proxyTo(scene.database)
     const node = await startNode(scene, { address: { url: proxy.url } })
     await underWay()
@@ -74,7 +74,7 @@ describe('a message that is refused keeps its time', () => {
     await expectKept()
   })
 
-  test('when a clinic was restored meanwhile', async () => {
+  test('when the clinic is restored from a backup', async () => {
     const node = await startNode(scene)
     await underWay()
     const restored = () => scene.db.acrossTenants(async (tx) => tx.invalidate('restored'))
@@ -82,7 +82,7 @@ describe('a message that is refused keeps its time', () => {
     await expectKept()
   })
 
-  test('when of its webhook something else than the receiver has changed', async () => {
+  test('when a field of its webhook other than the URL changes', async () => {
     const node = await startNode(scene)
     await underWay()
     const { id } = webhook
@@ -91,7 +91,7 @@ describe('a message that is refused keeps its time', () => {
   })
 })
 
-test('a message that is refused at the former address is due at the new one, with all its tries', async () => {
+test('a message refused at the former URL is due immediately at the new URL, with all its attempts left', async () => {
   const other = await openReceiver({ clock: scene.clock, answer: () => 'stall' })
   const node = await startNode(scene)
   await underWay()

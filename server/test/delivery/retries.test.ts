@@ -1,4 +1,4 @@
-/** What is refused is tried again, by the schedule and by the receiver's wish, and given up at last. */
+/** Refused messages are retried by the schedule and by Retry-After, and finally fail. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { RETRY_WAITS } from '../../src/features/webhooks/engine/schedule.ts'
 import { HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -16,7 +16,7 @@ beforeEach(async () => {
   tenant = await scene.tenant()
 })
 
-/** Waits until so many tries are written down; answers the last one's delivery. */
+/** Waits until this many attempts are recorded. Returns the delivery of the last attempt. */
 async function tried(webhook: TestWebhook, times: number) {
   await until(`try ${times}`, async () => {
     const [row] = await scene.deliveries(webhook)
@@ -26,7 +26,7 @@ async function tried(webhook: TestWebhook, times: number) {
   return row
 }
 
-/** Waits until a healthy receiver has the event, and with it whatever was to be sent before. */
+/** Returns a function that waits until a healthy receiver gets a new event, and so everything sent before. */
 async function sentinel(): Promise<() => Promise<void>> {
   const receiver = await openReceiver({ clock: scene.clock })
   await scene.webhook(tenant, receiver.url)
@@ -42,8 +42,8 @@ async function sentinel(): Promise<() => Promise<void>> {
 const inMs = (row: { due_at?: string } | undefined) =>
   Date.parse(row?.due_at ?? '') - scene.clock.now()
 
-describe('a delivery that is refused', () => {
-  test('is tried again when its time has come, and not before', async () => {
+describe('a refused delivery', () => {
+  test('is retried when it is due, and not before', async () => {
     const receiver = await openReceiver({
       answer: (_, index) => ({ status: index < 2 ? 500 : 200 }),
     })
@@ -61,13 +61,13 @@ describe('a delivery that is refused', () => {
     await scene.untilSettled(webhook)
     expect(receiver.received).toHaveLength(3)
     expect(await scene.attempts(webhook)).toMatchObject([
-      { number: 1, status_code: 500, error: 'status', detail: 'the receiver answered 500' },
-      { number: 2, status_code: 500, error: 'status', detail: 'the receiver answered 500' },
+      { number: 1, status_code: 500, error: 'status', detail: 'the receiver responded with 500' },
+      { number: 2, status_code: 500, error: 'status', detail: 'the receiver responded with 500' },
       { number: 3, status_code: 200, error: null },
     ])
   })
 
-  test('is given up after the tenth try, three days later', async () => {
+  test('fails after the tenth attempt, three days after the first', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     await startNode(scene)
@@ -76,7 +76,7 @@ describe('a delivery that is refused', () => {
       const row = await tried(webhook, index + 1)
       const { started_at } = (await scene.attempts(webhook)).at(-1) ?? { started_at: '' }
       const waits = Date.parse(row?.due_at) - Date.parse(started_at)
-      // A little more than the tenth: the answer took its time.
+      // The time is a little after the tenth attempt, because the response took some time.
       expect(waits / wait).toBeGreaterThanOrEqual(0.9)
       expect(waits).toBeLessThanOrEqual(1.1 * wait + SECOND)
       scene.clock.advance(inMs(row))
@@ -94,8 +94,8 @@ describe('a delivery that is refused', () => {
   })
 })
 
-describe('a receiver that says when to come again', () => {
-  test('gets nothing before: neither this event nor another', async () => {
+describe('a receiver that sends Retry-After', () => {
+  test('gets no message before that time, neither the refused event nor another', async () => {
     const receiver = await openReceiver({
       answer: (_, index) =>
         index ? { status: 200 } : { status: 503, headers: { 'retry-after': '600' } },
@@ -117,7 +117,7 @@ describe('a receiver that says when to come again', () => {
     )
   })
 
-  test('after a date is taken at its word, up to a day', async () => {
+  test('can send a date, which is respected up to a day ahead', async () => {
     const date = () => new Date(scene.clock.now() + 400 * HOUR).toUTCString()
     const receiver = await openReceiver({
       answer: () => ({ status: 429, headers: { 'retry-after': date() } }),
@@ -128,7 +128,7 @@ describe('a receiver that says when to come again', () => {
     const row = await tried(webhook, 1)
     expect(inMs(row)).toBeGreaterThan(23.9 * HOUR)
     expect(inMs(row)).toBeLessThan(26.5 * HOUR)
-    // Other events are not held back for so long.
+    // Other events wait for a shorter time.
     const paused_until = await until(
       'the queue is let go of with a pause',
       async () => (await scene.queue(webhook)).paused_until ?? undefined,
@@ -137,7 +137,7 @@ describe('a receiver that says when to come again', () => {
   })
 })
 
-test('a redirect is not followed, and counts as a failure', async () => {
+test('a redirect is not followed, and counts as a failed attempt', async () => {
   const elsewhere = await openReceiver()
   const receiver = await openReceiver({
     answer: (_, index) => ({
@@ -155,11 +155,11 @@ test('a redirect is not followed, and counts as a failure', async () => {
   await scene.untilSettled(webhook)
   const attempts = await scene.attempts(webhook)
   expect(attempts.map(({ status_code }) => status_code)).toEqual([301, 302, 303, 307, 308, 200])
-  expect(attempts[0]?.detail).toContain('redirects are not followed')
+  expect(attempts[0]?.detail).toContain('Redirects are not followed')
   expect(elsewhere.received).toEqual([])
 })
 
-test('a receiver that is not there is sent to once it is', async () => {
+test('an unreachable receiver gets its messages once it is reachable', async () => {
   const { port, free } = await refusedPort()
   const webhook = await scene.webhook(tenant, `http://127.0.0.1:${port}/hook`)
   await startNode(scene)
@@ -175,7 +175,7 @@ test('a receiver that is not there is sent to once it is', async () => {
   expect(back.received).toHaveLength(1)
 })
 
-test('of an answer the first KiB is kept, as text that the database takes', async () => {
+test('an attempt stores the first KiB of the response, as text that the database accepts', async () => {
   const body = Buffer.concat([Buffer.from('a\0\xff'), Buffer.alloc(100_000, 'x')])
   const receiver = await openReceiver({ answer: () => ({ status: 200, body }) })
   const webhook = await scene.webhook(tenant, receiver.url)

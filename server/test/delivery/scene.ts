@@ -1,9 +1,9 @@
-/** Tenants, webhooks and events on a database of a test's own, and what has become of them. */
+/** Tenants, webhooks, events and deliveries in the test's own database. */
 import { onTestFinished } from 'vitest'
 import { insertQueue } from '../../src/features/webhooks/engine/queues.store.ts'
 import { messageId } from '../../src/features/webhooks/events/message.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
-import { newSecret } from '../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import type {
   WebhookAttemptsTable,
   WebhookDeliveriesTable,
@@ -21,8 +21,8 @@ import { silentLog } from '../support/server-address.ts'
 import { type MovableClock, movableClock } from '../support/time.ts'
 import { until } from '../support/until.ts'
 
-/** Of this run alone: what others send to its receivers by mistake does not verify. */
-export const SECRET = newSecret()
+/** A random secret for this run, so that messages of other runs do not verify. */
+export const SECRET = newWebhookSecret()
 
 export interface TestWebhook {
   id: number
@@ -31,14 +31,14 @@ export interface TestWebhook {
 }
 
 export interface TestEvent {
-  /** The entry's number, which is the delivery's as well. */
+  /** The number of the entry, which is also the number of its delivery. */
   id: number
   created_at: string
-  /** The id of its messages. */
+  /** The message ID that every attempt carries. */
   message: string
 }
 
-/** A queue as it stands in the table. */
+/** A row of the queue table. */
 export interface QueueRow {
   webhook_id: number
   due_at: string | null
@@ -53,12 +53,12 @@ export interface QueueRow {
 
 export interface Scene {
   database: TestDatabase
-  /** Goes on by itself as any clock does, and by leaps when it is moved. */
+  /** Runs like a real clock, and jumps forward when a test advances it. */
   clock: MovableClock
-  /** Of the process that writes: it delivers nothing, and tells the others of what it has written. */
+  /** The database scopes of a process that only writes. It delivers nothing, but notifies other processes. */
   db: Scopes
   keyRing: KeyRing
-  /** What every process seals with. */
+  /** The key with which every process encrypts. */
   root: Sealer
   tenant(): Promise<number>
   admin(
@@ -66,26 +66,26 @@ export interface Scene {
     email: string,
     fields?: { is_active?: boolean; role?: string },
   ): Promise<void>
-  /** @param secrets the oldest first; the last one is the current one */
+  /** @param secrets oldest first; the last one is the current secret */
   webhook(
     tenantId: number,
     url: string,
     options?: { events?: string[]; secrets?: string[] },
   ): Promise<TestWebhook>
   event(tenantId: number, action?: Action, changes?: Record<string, unknown>): Promise<TestEvent>
-  /** Changes the row as the API does, and says so to every process. */
+  /** Changes the row as the API does, and notifies every process. */
   change(webhook: TestWebhook, fields: Record<string, unknown>): Promise<void>
   queue(webhook: TestWebhook): Promise<QueueRow>
-  /** In the order of their events. */
+  /** Returns the deliveries in the order of their events. */
   deliveries(webhook: TestWebhook): Promise<WebhookDeliveryRow[]>
-  /** In the order in which they were made. */
+  /** Returns the attempts in the order in which they were made. */
   attempts(webhook: TestWebhook): Promise<WebhookAttemptsTable[]>
   /**
-   * Waits until all that is in the journal can be read. A transaction that runs in whichever database
-   * of the server holds back what was written after it: events would come in pieces.
+   * Waits until the whole journal can be read. A running transaction in any database of the server
+   * delays the reading of later entries, so events would come in pieces.
    */
   untilReadable(): Promise<void>
-  /** Waits until the webhook has so many deliveries, one by default, and none of them waits. */
+  /** Waits until the webhook has this many deliveries (one by default), none of which is pending. */
   untilSettled(webhook: TestWebhook, count?: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Receivers that never answer take nothing from the others. */
+/** Receivers that never respond do not slow down other receivers. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { gate } from '../sessions/scopes.ts'
@@ -11,7 +11,7 @@ let scene: Scene
 let stalled: Receiver
 let healthy: Receiver
 
-/** Far less room than the stalled receivers would fill. */
+/** Fewer slots than the stalled receivers would fill by far. */
 const NARROW: Partial<Tuning> = { quick: 8, queues: 4, slowAfterMs: 50 }
 
 beforeEach(async () => {
@@ -20,7 +20,7 @@ beforeEach(async () => {
   healthy = await openReceiver({ clock: scene.clock })
 })
 
-/** Has eight webhooks of a tenant wait for answers that never come, each as often as it may. */
+/** Makes eight webhooks of a tenant wait for responses that never arrive, each with its maximum of messages. */
 async function stall(tenant: number, tuning: Partial<Tuning>): Promise<void> {
   for (let count = 0; count < 8; count += 1)
     await scene.webhook(tenant, `${stalled.url}/${count}`, { events: ['user.*'] })
@@ -29,11 +29,11 @@ async function stall(tenant: number, tuning: Partial<Tuning>): Promise<void> {
   await until('all stall', () => stalled.open() === 32 || undefined)
 }
 
-/** No stalled request has ended so far, neither by an answer nor by its deadline. */
+/** Expects that no stalled request has ended, neither with a response nor at its deadline. */
 const stillStalls = () => expect(stalled.open()).toBe(stalled.received.length)
 
-describe('eight receivers of one tenant that stall', () => {
-  test('do not hold up that of another tenant', async () => {
+describe('eight receivers of one tenant that never respond', () => {
+  test('do not delay a receiver of another tenant', async () => {
     const [theirs, ours] = [await scene.tenant(), await scene.tenant()]
     const webhook = await scene.webhook(ours, healthy.url)
     await stall(theirs, NARROW)
@@ -43,7 +43,7 @@ describe('eight receivers of one tenant that stall', () => {
     stillStalls()
   })
 
-  test('do not hold up another one of theirs', async () => {
+  test('do not delay another receiver of the same tenant', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, healthy.url, { events: ['department.*'] })
     await stall(tenant, NARROW)
@@ -61,7 +61,7 @@ describe('eight receivers of one tenant that stall', () => {
   })
 })
 
-test('a tenant with many webhooks does not make that of another wait', async () => {
+test('a tenant with many webhooks does not delay the webhook of another tenant', async () => {
   const [crowd, single] = [await scene.tenant(), await scene.tenant()]
   const { pass, open } = gate()
   const busy = await openReceiver({
@@ -85,7 +85,7 @@ test('a tenant with many webhooks does not make that of another wait', async () 
     published += 1
   }
   for (let count = 0; count < 20; count += 1) await publish()
-  // Fewer queues than the one tenant has webhooks, and all of them busy for a while.
+  // Allows fewer queues than this tenant has webhooks, and keeps all of them busy for a while.
   const tuning = {
     quick: 8,
     queues: 10,
@@ -99,7 +99,7 @@ test('a tenant with many webhooks does not make that of another wait', async () 
   const waits = async () => (await scene.deliveries(webhook)).length > 0 || undefined
   await until('the other one waits', waits)
   open()
-  // The crowd is never through with its own: it gets far more than is taken.
+  // The many webhooks never catch up: they get far more than they can send.
   let isWaiting = true
   const publishing = (async () => {
     while (isWaiting) await publish()

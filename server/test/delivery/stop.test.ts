@@ -1,4 +1,4 @@
-/** A process that stops or dies: what it had under way is sent by another one. */
+/** A process stops or is killed. Another process sends the messages that were in flight. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Scopes } from '../../src/platform/db/index.ts'
 import { gate } from '../sessions/scopes.ts'
@@ -25,8 +25,8 @@ const idsOf = (requests: Receiver['received']) => requests.map(({ id }) => id).s
 const arrived = (count: number) =>
   until(`${count} requests`, () => receiver.received.length >= count || undefined)
 
-describe('a process that stops', () => {
-  test('lets what is under way end, and writes it down', async () => {
+describe('a process that shuts down', () => {
+  test('lets running requests end, and records their results', async () => {
     const { pass, open } = gate()
     receiver.answerWith(async () => {
       await pass
@@ -43,13 +43,13 @@ describe('a process that stops', () => {
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: null })
   })
 
-  test('gives back what will not end: another sends it, with the same ids', async () => {
+  test('releases requests that do not end: another process sends their messages, with the same IDs', async () => {
     receiver.answerWith(() => 'stall')
     const node = await startNode(scene)
     await arrived(4)
     await node.stop(50)
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, leased_until: null })
-    // It says nothing of the receiver, and counts as no try.
+    // The release neither changes the receiver's state nor counts as an attempt.
     expect(await scene.attempts(webhook)).toEqual([])
     expect(await scene.queue(webhook)).toMatchObject({ failures: 0, failing_since: null })
     receiver.answerWith(() => ({ status: 200 }))
@@ -59,7 +59,7 @@ describe('a process that stops', () => {
     expect(idsOf(received.slice(4))).toEqual(idsOf(received.slice(0, 4)))
   })
 
-  test('begins nothing more', async () => {
+  test('starts no further requests', async () => {
     const { pass, open } = gate()
     receiver.answerWith(async () => {
       await pass
@@ -72,12 +72,12 @@ describe('a process that stops', () => {
     open()
     await stopped
     expect(receiver.received).toHaveLength(4)
-    // What it has not sent is due for whoever comes next.
+    // Unsent messages are due immediately for the next process.
     const { due_at } = await scene.queue(webhook)
     expect(Date.parse(due_at ?? '')).toBeLessThanOrEqual(scene.clock.now())
   })
 
-  test('gives a quiet webhook back at once, whatever it still waits for', async () => {
+  test('releases an idle webhook immediately, while it waits for others', async () => {
     const { pass, open } = gate()
     receiver.answerWith(async ({ path }) => {
       if (!path.endsWith('/quiet')) await pass
@@ -99,7 +99,7 @@ describe('a process that stops', () => {
     await stopped
   })
 
-  test('gives back what somebody has locked at that moment as well', async () => {
+  test('also releases queues that another transaction has locked', async () => {
     let looks = 0
     const counted = (db: Scopes): Scopes => ({
       ...db,
@@ -120,7 +120,7 @@ describe('a process that stops', () => {
     await isLocked
     const ended: string[] = []
     const stopped = node.stop(60_000).then(() => ended.push('the stop'))
-    // It comes again and again while the row is locked, long after all else has ended.
+    // The process keeps retrying while the row is locked, long after all other work has ended.
     const before = looks
     await until('it has come back for it', () => looks > before + 10 || undefined)
     ended.push('the lock')
@@ -130,7 +130,7 @@ describe('a process that stops', () => {
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, leased_until: null })
   })
 
-  test('ends at once where it has nothing to do', async () => {
+  test('ends immediately if no request is running', async () => {
     const node = await startNode(scene)
     await scene.untilSettled(webhook, 4)
     await node.stop(3_600_000)
@@ -139,7 +139,7 @@ describe('a process that stops', () => {
 })
 
 describe('a process that has lost the database', () => {
-  /** A process that stalls in the middle of sending, and then can't reach the database. */
+  /** Starts a process that stalls while sending, and then cannot reach the database. */
   async function lost() {
     const proxy = await proxyTo(scene.database)
     const { pass, open } = gate()
@@ -154,11 +154,11 @@ describe('a process that has lost the database', () => {
     return { proxy, answerOld: open }
   }
 
-  /** As if the time had passed. */
+  /** Makes the lease expire without waiting. */
   const expireLease = () =>
     scene.database.sql(`update webhook_queues set leased_until = now() - interval '1 ms'`)
 
-  test('is replaced once its lease has ended, with the same ids', async () => {
+  test('is replaced once its lease has expired, and the messages keep their IDs', async () => {
     await lost()
     await expireLease()
     await startNode(scene)
@@ -168,7 +168,7 @@ describe('a process that has lost the database', () => {
     expect(idsOf(received.slice(4))).toEqual(idsOf(received.slice(0, 4)))
   })
 
-  test('writes down what it sent when it is back, and spoils nothing of what others did', async () => {
+  test('records its results after reconnecting, without overwriting the results of others', async () => {
     const { proxy, answerOld } = await lost()
     await expireLease()
     await startNode(scene)
@@ -184,7 +184,7 @@ describe('a process that has lost the database', () => {
     expect(receiver.received).toHaveLength(8)
   })
 
-  test('goes on by itself when nobody has replaced it', async () => {
+  test('continues automatically if no other process has replaced it', async () => {
     const { proxy, answerOld } = await lost()
     const { message } = await scene.event(webhook.tenant_id)
     answerOld()

@@ -1,4 +1,4 @@
-/** Events are sent at once because the processes tell each other, and not only at their next look. */
+/** Notifications between processes start delivery immediately, without waiting for the next poll. */
 import { expect, test } from 'vitest'
 import type { Tuning } from '../../src/features/webhooks/engine/tuning.ts'
 import { openReceiver } from '../support/receiver.ts'
@@ -6,10 +6,10 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 
-/** They do not look by themselves within the life of a test. */
+/** Disables polling for the duration of a test. */
 const DEAF: Partial<Tuning> = { pollMs: 3_600_000 }
 
-test('an event is sent when it happens, to a webhook that was idle and to one that was not', async () => {
+test('an event is sent as soon as it happens, to an idle and to a busy webhook', async () => {
   const scene = await openScene()
   const receiver = await openReceiver()
   const tenant = await scene.tenant()
@@ -23,19 +23,19 @@ test('an event is sent when it happens, to a webhook that was idle and to one th
 })
 
 test.each([1, 2])(
-  'no event is forgotten while its queue is let go of, where there are processes: %i',
+  'no event is lost while its queue is being released, with this number of processes: %i',
   async (nodes) => {
     const scene = await openScene()
     const receiver = await openReceiver()
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, receiver.url)
-    // Let go of as soon as it is idle, which is looked at every tenth of a second.
+    // Releases a queue as soon as it is idle. The process checks for idle queues every tenth of a second.
     for (let count = 0; count < nodes; count += 1)
       await startNode(scene, { tuning: { ...DEAF, idleTimeoutMs: 0 } })
     for (let count = 0; count < 40; count += 1) {
       await scene.event(tenant)
       await until('it has arrived', () => receiver.received.length > count || undefined)
-      // So that the next one meets any moment of the letting go.
+      // Varies the delay, so that events arrive at different moments of the release.
       await scene.database.sql('select pg_sleep($1::float8)', [((count * 7) % 110) / 1000])
     }
     await scene.untilSettled(webhook, 40)
@@ -43,7 +43,7 @@ test.each([1, 2])(
   },
 )
 
-test('one more message than there are slots is sent when another one ends', async () => {
+test('a message that exceeds the free slots is sent as soon as another one ends', async () => {
   const scene = await openScene()
   const receiver = await openReceiver({ answer: () => ({ status: 200, delayMs: 20 }) })
   const tenant = await scene.tenant()

@@ -1,4 +1,4 @@
-/** docs/access.md says who may call what, as the operations themselves declare it. */
+/** docs/reference/access.md lists who may call each operation, as the operations themselves declare it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -10,30 +10,30 @@ beforeAll(async () => {
   service = await openService()
 })
 
-describe('docs/access.md', () => {
-  test('has every operation once, with who may call it, and no other', () => {
+describe('docs/reference/access.md', () => {
+  test('lists each operation once with its callers, and no unknown operation', () => {
     const declared = service.app.operations.map(
       (op) => `${op.method} ${op.path}: ${op.access.name}`,
     )
-    const told = tableOf('docs/access.md', 'Operation').map(
+    const told = tableOf('docs/reference/access.md', 'Operation').map(
       ([operation, access]) => `${named(operation)}: ${access}`,
     )
     expect(told.sort()).toEqual(declared.sort())
   })
 
-  test('has the roles of every kind of access, and no other kind', () => {
+  test('lists the roles of every kind of access, and no unknown kind', () => {
     const declared = new Map(
       service.app.operations.map(({ access }) => [access.name, access.roles?.join(', ')]),
     )
-    const told = tableOf('docs/access.md', 'Access').map(([name = '', roles = '']) => [
+    const told = tableOf('docs/reference/access.md', 'Access').map(([name = '', roles = '']) => [
       name,
       roles === 'no token needed' ? undefined : roles,
     ])
     expect(told.sort()).toEqual([...declared].sort())
   })
 
-  test('names roles that there are', () => {
-    const named = tableOf('docs/access.md', 'Access')
+  test('names existing roles', () => {
+    const named = tableOf('docs/reference/access.md', 'Access')
       .filter(([name]) => name !== 'anyone')
       .flatMap(([, roles = '']) => roles.split(', '))
     expect([...new Set(named)].sort()).toEqual([...ROLES].sort())

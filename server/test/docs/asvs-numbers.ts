@@ -1,6 +1,6 @@
 /**
- * The requirements of OWASP ASVS 5.0.0 at levels 1 and 2, by chapter: all of the chapters that
- * docs/asvs.md goes through. `6.1.1:1` is number 6.1.1 at level 1.
+ * The requirements of OWASP ASVS 5.0.0 at levels 1 and 2, by chapter, for every chapter in
+ * docs/reference/asvs.md. `6.1.1:1` is number 6.1.1 at level 1.
  */
 export const REQUIREMENTS: Record<string, string> = {
   V1:

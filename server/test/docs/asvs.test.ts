@@ -1,11 +1,11 @@
-/** docs/asvs.md speaks of every requirement of its chapters, and of files that are there. */
+/** docs/reference/asvs.md covers every requirement of its chapters, and names existing files. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { REQUIREMENTS } from './asvs-numbers.ts'
 import { ROOT, textOf } from './documents.ts'
 
-const PAGE = 'docs/asvs.md'
+const PAGE = 'docs/reference/asvs.md'
 const STATES = ['met', 'in part', 'not met', 'not applicable']
 
 interface Row {
@@ -34,13 +34,13 @@ function rowsOf(text: string): Row[] {
 }
 
 const rows = rowsOf(textOf(PAGE))
-/** What stands in a cell as code and is a path; other code is a name. */
+/** Returns the paths in the code spans of a cell. Other code spans are names. */
 const filesOf = (cell: string) =>
   [...cell.matchAll(/`([^`]+)`/g)]
     .map(([, name = '']) => name)
     .filter((name) => name.includes('/') || /\.\w+$|^Dockerfile$/.test(name))
 
-describe('the page on the ASVS', () => {
+describe('the documentation page about ASVS', () => {
   test.each(Object.entries(REQUIREMENTS))(
     'has a row for every requirement of %s at levels 1 and 2, and no other',
     (chapter, numbers) => {
@@ -53,7 +53,7 @@ describe('the page on the ASVS', () => {
     expect(new Set(rows.map(({ chapter }) => chapter))).toEqual(new Set(Object.keys(REQUIREMENTS)))
   })
 
-  test('knows four states, and says of each but the first why', () => {
+  test('uses four states, and gives a reason for every state except "met"', () => {
     const wrong = rows.filter(({ state, where }) => {
       const reason = where.replaceAll(/`[^`]+`/g, '').replaceAll(/[,;–\s]/g, '')
       return !STATES.includes(state) || (state !== 'met' && reason === '')
@@ -61,17 +61,17 @@ describe('the page on the ASVS', () => {
     expect(wrong).toEqual([])
   })
 
-  test('says of what is met where it is', () => {
+  test('names a location in the code for every requirement that is met', () => {
     expect(rows.filter(({ state, where }) => state === 'met' && !filesOf(where)[0])).toEqual([])
   })
 
-  test('names files that are there', () => {
+  test('names existing files', () => {
     const named = rows.flatMap(({ where, proof }) => [...filesOf(where), ...filesOf(proof)])
     expect(named.length).toBeGreaterThan(200)
     expect(named.filter((file) => !existsSync(path.join(ROOT, file)))).toEqual([])
   })
 
-  test('names tests as tests', () => {
+  test('names test files as tests', () => {
     const named = rows.flatMap(({ proof }) => filesOf(proof))
     expect(named.filter((file) => !file.endsWith('.test.ts'))).toEqual([])
   })

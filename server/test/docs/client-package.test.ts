@@ -1,4 +1,4 @@
-/** The client as its users get it: packed, installed into an empty folder, and run as its README says. */
+/** Tests the client as its users get it: packed, installed into an empty folder, and run as its README says. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const WRITTEN = 'http://127.0.0.1:8080'
 const [example = ''] = blocksOf(textOf('client/README.md'), 'js')
 
-/** The older releases that are supported, from the same npm package as the launcher's. */
+/** The older supported releases, from the same npm package as the launcher's. */
 const OLDER = [
   {
     release: '20.20.2',
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await writeFile(path.join(folder, 'example.js'), example.replaceAll(WRITTEN, address))
 })
 
-test('holds compiled files alone', async () => {
+test('the client package contains only compiled files', async () => {
   const files = await readdir(path.join(folder, 'node_modules/@wardkeep/client'), {
     recursive: true,
   })
@@ -52,7 +52,7 @@ test('holds compiled files alone', async () => {
   expect(files.filter((file) => /(?<!\.d)\.ts$|\.test\./.test(file))).toEqual([])
 })
 
-test('runs the program of its README', async () => {
+test('the client package runs the example program of its README', async () => {
   expect(example).toContain(WRITTEN)
   await runExample(process.execPath)
   const rows = await service.database.sql(
@@ -64,13 +64,13 @@ test('runs the program of its README', async () => {
 })
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64').each(OLDER)(
-  'runs on Node $release as well',
+  'the client package runs on Node $release as well',
   async (older) => {
     await runExample(await nodeOf(older))
   },
 )
 
-test('has types for its users', async () => {
+test('the client package exports types', async () => {
   const compilerOptions = {
     strict: true,
     noEmit: true,

@@ -1,4 +1,4 @@
-/** Runs the `wardkeep` command as an operator does: a process of its own, on a test's database. */
+/** Runs the `wardkeep` command as an operator does: as a separate process, on a test's database. */
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -15,7 +15,7 @@ export interface Ended {
 }
 
 /**
- * Runs the command to its end on a database, with the root key of the tests unless another is given.
+ * Runs the command to completion on a database, with the test root key unless another is given.
  * Its data folder does not exist, so the command has to work without the files of the service.
  */
 export async function wardkeep(
@@ -30,7 +30,7 @@ export async function wardkeep(
   })
 }
 
-/** Runs a block of a runbook with Bash in `cwd`, where `wardkeep` is the command of this release. */
+/** Runs a shell block of a runbook in `cwd`, where `wardkeep` is the command of this release. */
 export async function bash(
   block: string,
   variables: Record<string, string>,
@@ -47,14 +47,14 @@ export async function bash(
   const env = { ...INHERITED, ...variables, PATH: `${programs}:${INHERITED.PATH}` }
   const script = `set -euo pipefail\n${block}`
   return new Promise((resolve) => {
-    // Of a socket as its input Bash thinks that it was called from afar, and reads the files of a login.
+    // With a socket as stdin, Bash assumes a remote login and reads the startup files.
     execFile('bash', ['--norc', '-c', script], { env, cwd }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
     )
   })
 }
 
-/** Runs it to its end with these variables and no others. */
+/** Runs the command to completion with only these variables. */
 export function runCommand(
   args: readonly string[],
   variables: Record<string, string>,

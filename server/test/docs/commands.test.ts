@@ -1,4 +1,4 @@
-/** The commands of the runbooks, beside a service that runs on the same database. */
+/** The commands of the runbooks, run next to a service on the same database. */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const run = (...args: string[]) => wardkeep(service.database, args)
 
-test('wardkeep --version says which release it is', async () => {
+test('wardkeep --version prints the release', async () => {
   expect(await run('--version')).toEqual({
     code: 0,
     stdout: `${packageJson.version}\n`,
@@ -27,17 +27,21 @@ test('wardkeep --version says which release it is', async () => {
   })
 })
 
-/** A sentence for the operator, without a stack. */
+/** Expects one sentence for the operator, without a stack trace. */
 const fault = (text: string) => ({ code: 1, stdout: '', stderr: `${text}\n` })
 
 describe('wardkeep restore-tenant', () => {
-  test('puts a deleted tenant back, whose users sign in as before', async () => {
+  test('restores a deleted tenant, whose users sign in as before', async () => {
     await service.call('DELETE', `/api/admin/tenants/${clinic.id}`, { token: root.token })
     const body = { email: 'admin@north.test', password: PASSWORD, subdomain: 'north' }
     expect(await service.call('POST', '/api/auth/login', { body })).toMatchObject({ status: 401 })
 
     const ended = await run('restore-tenant', String(clinic.id))
-    expect(ended).toEqual({ code: 0, stdout: `Tenant ${clinic.id} (north) is back.\n`, stderr: '' })
+    expect(ended).toEqual({
+      code: 0,
+      stdout: `Tenant ${clinic.id} (north) was restored.\n`,
+      stderr: '',
+    })
     expect(await service.call('POST', '/api/auth/login', { body })).toMatchObject({ status: 200 })
     const entries = await service.call('GET', '/api/admin/audit', {
       token: root.token,
@@ -46,21 +50,21 @@ describe('wardkeep restore-tenant', () => {
     expect(entries.body.items).toMatchObject([{ tenant_id: clinic.id, user_id: null }])
   })
 
-  test('says when there is nothing to put back', async () => {
+  test('reports that the tenant is not deleted if there is nothing to restore', async () => {
     expect(await run('restore-tenant', String(clinic.id))).toEqual(
       fault(`No deleted tenant has the id ${clinic.id}.`),
     )
   })
 
-  test('wants a number', async () => {
+  test('requires a numeric tenant ID', async () => {
     expect(await run('restore-tenant', 'north')).toEqual(
-      fault('Give the id of the tenant, a number.'),
+      fault('Invalid tenant id. Pass the id of the tenant as a number.'),
     )
   })
 })
 
 describe('wardkeep admin reset', () => {
-  test('refuses an address that no superadmin has', async () => {
+  test('refuses an address that belongs to no superadmin', async () => {
     expect(await run('admin', 'reset', clinic.people.admin.email)).toEqual(
       fault(`No superadmin has the e-mail address ${clinic.people.admin.email}.`),
     )
@@ -83,10 +87,10 @@ describe('wardkeep admin reset', () => {
 })
 
 describe('wardkeep rotate-signing-key', () => {
-  test('makes a key that the running service signs with; nobody is signed out', async () => {
+  test('creates a key that the running service signs with, and signs nobody out', async () => {
     const ended = await run('rotate-signing-key')
     expect(ended).toMatchObject({ code: 0, stderr: '' })
-    const [, kid] = /signed by key (\S+)\.\n$/.exec(ended.stdout) ?? []
+    const [, kid] = /signed with key (\S+)\.\n$/.exec(ended.stdout) ?? []
     await expect
       .poll(async () => (await service.call('GET', '/.well-known/jwks.json')).body.keys, {
         timeout: 10_000,
@@ -96,7 +100,7 @@ describe('wardkeep rotate-signing-key', () => {
     expect(me.status).toBe(200)
   })
 
-  test('refuses another root key, in the words of the runbook', async () => {
+  test('refuses another root key with the message in the runbook', async () => {
     const ended = await wardkeep(service.database, ['rotate-signing-key'], randomBytes(32))
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     const [sentence] = /ENCRYPTION_KEY: [^`]+/.exec(textOf('docs/runbooks/root-key.md')) ?? ['none']
@@ -109,10 +113,10 @@ describe('wardkeep migrate', () => {
   test('has nothing to do on a migrated database', async () => {
     const ended = await run('migrate')
     expect(ended).toMatchObject({ code: 0, stderr: '' })
-    expect(ended.stdout).toMatch(/^The database has schema \d+\.\n$/)
+    expect(ended.stdout).toMatch(/^The database schema is at version \d+\.\n$/)
   })
 
-  test('says which variable is wrong when there is no database', async () => {
+  test('names the wrong variable if there is no database', async () => {
     const ended = await wardkeep({ url: 'postgres://nobody@127.0.0.1:1/none' }, ['migrate'])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(/^DATABASE_URL: .+\n$/)

@@ -5,20 +5,23 @@ import path from 'node:path'
 
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
 
-/** The text of a file, by its path from the root of the repository. */
+/** Folders of packages, and of copies that `npm run docs` makes. */
+const COPIES = new Set(['node_modules', 'project', 'dist'])
+
+/** Returns the text of a file, by its path from the root of the repository. */
 export function textOf(file: string): string {
   return readFileSync(path.join(ROOT, file), 'utf8')
 }
 
-/** Every document of the repository, by its path from the root. */
+/** Returns every document of the repository, by its path from the root. */
 export async function documents(): Promise<string[]> {
   const places = ['*.md', 'docs/**/*.md', '{server,client,bench}/**/*.md']
   return Array.fromAsync(
-    glob(places, { cwd: ROOT, exclude: (name) => path.basename(name) === 'node_modules' }),
+    glob(places, { cwd: ROOT, exclude: (name) => COPIES.has(path.basename(name)) }),
   )
 }
 
-/** The rows of the one table whose first column has this heading, as trimmed cells. */
+/** Returns the rows of the one table whose first column has this heading, as trimmed cells. */
 export function tableOf(file: string, heading: string): string[][] {
   const lines = textOf(file).split('\n')
   const heads = lines.flatMap((line, index) => (line.startsWith(`| ${heading} |`) ? [index] : []))
@@ -37,19 +40,19 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim())
 }
 
-/** `name` of a cell that says it as code. @throws Error when the cell is anything else */
+/** Returns `name` from a cell that contains only this code span. @throws Error when the cell is anything else */
 export function named(cell = ''): string {
   const name = /^`([^`]+)`$/.exec(cell)?.[1]
   if (!name) throw new Error(`not a name in code: ${cell}`)
   return name
 }
 
-/** A document without what stands in it as code: fenced, or in backticks. */
+/** Returns a document without its code blocks and code spans. */
 export function proseOf(text: string): string {
   return text.replaceAll(/^ *```.*?^ *```/gms, '').replaceAll(/`[^`\n]*`/g, '')
 }
 
-/** The fenced blocks of one language. */
+/** Returns the fenced blocks of one language. */
 export function blocksOf(text: string, language: string): string[] {
   const fence = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms')
   return [...text.matchAll(fence)].map(([, block]) => block ?? '')

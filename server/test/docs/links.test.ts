@@ -1,4 +1,4 @@
-/** The documents hang together: every link leads somewhere, and every page can be reached. */
+/** Every link in the documents has an existing target, and every page is linked. */
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -6,12 +6,12 @@ import { documents, proseOf, ROOT, textOf } from './documents.ts'
 
 interface Link {
   from: string
-  /** The path from the root; the document itself for a mere anchor. */
+  /** The path from the root; the document itself for a link with only an anchor. */
   to: string
   anchor: string | undefined
 }
 
-/** Fewer than these mean that the reading went wrong, not that all is well. */
+/** A smaller number means that the test did not find the documents. */
 const FEWEST_DOCUMENTS = 25
 const FEWEST_LINKS = 80
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
   links = files.flatMap(linksOf)
 })
 
-/** The links to places in the repository; what lies outside needs a network to be checked. */
+/** Returns the links within the repository. Checking external links would need a network. */
 function linksOf(from: string): Link[] {
   const targets = [...proseOf(textOf(from)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to)
   return targets
@@ -35,7 +35,7 @@ function linksOf(from: string): Link[] {
     })
 }
 
-/** The anchors of a document's headings, made as forges make them. */
+/** Returns the anchors of a document's headings, as code hosts generate them. */
 function anchorsOf(file: string): string[] {
   return [...textOf(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -48,7 +48,7 @@ function anchorsOf(file: string): string[] {
 const show = ({ from, to, anchor }: Link) => `${from} → ${to}${anchor ? `#${anchor}` : ''}`
 
 describe('the documents', () => {
-  test('were all read', () => {
+  test('are all found by this test', () => {
     expect(files.length).toBeGreaterThanOrEqual(FEWEST_DOCUMENTS)
     expect(links.length).toBeGreaterThanOrEqual(FEWEST_LINKS)
   })
@@ -72,10 +72,13 @@ describe('the documents', () => {
   })
 })
 
-describe.each(['decisions', 'runbooks'])('docs/%s/README.md', (folder) => {
-  test('lists every page of its folder once, and no other', () => {
+describe.each(['explanation/decisions', 'runbooks'])('docs/%s/README.md', (folder) => {
+  test('lists every page of its folder once, and no other page', () => {
     const listed = links
       .filter(({ from }) => from === `docs/${folder}/README.md`)
+      .filter(
+        ({ to }) => path.dirname(to) === `docs/${folder}` && path.basename(to) !== 'README.md',
+      )
       .map(({ to }) => path.basename(to))
     const pages = readdirSync(path.join(ROOT, 'docs', folder)).filter(
       (name) => name !== 'README.md',
@@ -84,9 +87,28 @@ describe.each(['decisions', 'runbooks'])('docs/%s/README.md', (folder) => {
   })
 })
 
+test('docs/README.md lists every page of the tutorials, guides, reference and explanations', () => {
+  const listed = new Set(links.filter(({ from }) => from === 'docs/README.md').map(({ to }) => to))
+  const pages = files.filter((file) =>
+    /^docs\/(tutorials|how-to|reference|explanation\/[^/]+$)/.test(file),
+  )
+  expect(pages.filter((page) => !listed.has(page))).toEqual([])
+})
+
+describe('the runbooks', () => {
+  test('each have a symptom, an impact, steps, a verification and a rollback', () => {
+    const pages = files.filter((file) => /^docs\/runbooks\/(?!README)/.test(file))
+    for (const page of pages) {
+      const headings = [...textOf(page).matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+      expect(headings, page).toEqual(['Symptom', 'Impact', 'Steps', 'Verify', 'Undo'])
+    }
+    expect(pages.length).toBeGreaterThan(0)
+  })
+})
+
 describe('the decisions', () => {
   test('are numbered without a gap, and each has its context, decision and consequences', () => {
-    const pages = files.filter((file) => /^docs\/decisions\/\d/.test(file)).sort()
+    const pages = files.filter((file) => /^docs\/explanation\/decisions\/\d/.test(file)).sort()
     for (const [index, page] of pages.entries()) {
       const number = String(index + 1).padStart(4, '0')
       expect(path.basename(page)).toMatch(new RegExp(`^${number}-[a-z0-9-]+\\.md$`))

@@ -1,9 +1,10 @@
-/** What the documents and the container files name exists: variables, commands, npm scripts. */
+/** Variables, commands and npm scripts named in the documents and container files exist. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { openProgram } from '../../src/commands/program.ts'
 import { VARIABLES } from '../../src/config/config.ts'
 import { documents, textOf } from './documents.ts'
 
-/** Names of this shape that are no variables of the service, with whose they are. */
+/** Uppercase names that are not variables of the service, each with its owner. */
 const FOREIGN: Record<string, string> = {
   DATABASE_PASSWORD: 'compose.yaml',
   POSTGRES_PASSWORD: 'compose.yaml, the image of PostgreSQL',
@@ -19,13 +20,13 @@ let files: string[]
 let everything: string
 
 beforeAll(async () => {
-  // The comparisons in bench have variables of their own; its README speaks for itself.
+  // The comparisons in bench have their own variables, which only their README documents.
   const documented = (await documents()).filter((file) => !file.startsWith('bench/'))
   files = [...documented, ...CONTAINERS]
   everything = files.map(textOf).join('\n')
 })
 
-/** The variables that a container file sets for the service. */
+/** Returns the variables that a container file sets for the service. */
 function setIn(file: string): string[] {
   const text = textOf(file)
   if (file === 'Dockerfile')
@@ -38,13 +39,13 @@ function setIn(file: string): string[] {
 }
 
 describe('variables', () => {
-  test.each(CONTAINERS)('that %s sets are known to the service', (file) => {
+  test.each(CONTAINERS)('set by %s are known to the service', (file) => {
     const names = setIn(file)
     expect(names.length).toBeGreaterThan(2)
     expect(names.filter((name) => !(name in VARIABLES))).toEqual([])
   })
 
-  test('that a document names are known to the service, or to somebody else', () => {
+  test('named by a document belong to the service or to a listed other program', () => {
     const unknown = files.flatMap((file) =>
       [...textOf(file).matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g)]
         .map(([name]) => name)
@@ -54,36 +55,32 @@ describe('variables', () => {
     expect(unknown).toEqual([])
   })
 
-  test('of somebody else are really named', () => {
+  test('of other programs are listed only if a document names them', () => {
     expect(Object.keys(FOREIGN).filter((name) => !everything.includes(name))).toEqual([])
   })
 
-  test('give the container what production asks for', () => {
+  test('include, in the container example, everything that production requires', () => {
     expect(setIn('Dockerfile')).toContain('NODE_ENV')
     expect(setIn('compose.yaml')).toEqual(
       expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE']),
     )
-    // The commands at the top write the rest into the file that the service reads its variables from.
+    // The commands at the top write the other variables into the environment file of the service.
     expect(textOf('compose.yaml')).toMatch(/^# +printf 'PUBLIC_URL=.+' > wardkeep\.env$/m)
     expect(textOf('compose.yaml')).toContain('env_file: [wardkeep.env]')
   })
 })
 
 describe('commands', () => {
-  const declared = () =>
-    textOf('server/src/main.ts')
-      .split(/program(?=[.]|\n)/)
-      .filter((part) => !part.includes('hidden: true'))
-      .flatMap((part) => /^\s*\.command\('([a-z-]+)/.exec(part)?.[1] ?? [])
+  const declared = () => openProgram().commands.map((command) => command.name())
 
-  test('of wardkeep that a document names exist, and each is named', () => {
+  test('of wardkeep in the documents exist, and each existing one is documented', () => {
     const named = [...everything.matchAll(/(?:`|^ *|\S=\S+ )wardkeep ([a-z]+(?:-[a-z]+)*)/gm)]
     expect([...new Set(named.map(([, name]) => name))].sort()).toEqual(declared().sort())
   })
 
-  test('of npm that a document names exist, and each is named', () => {
+  test('of npm in the documents exist, and each existing one is documented', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object }
-    const named = [...everything.matchAll(/`(?:[A-Z_]+=\S* )?npm (?:run )?([a-z]+)/g)].map(
+    const named = [...everything.matchAll(/`(?:[A-Z_]+=\S* )?npm (?:run )?([a-z:]+)/g)].map(
       ([, name]) => name,
     )
     expect([...new Set(named)].sort()).toEqual(Object.keys(scripts).sort())

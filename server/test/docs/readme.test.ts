@@ -1,4 +1,4 @@
-/** The README's curls do what the README says, as they are written, on a fresh demo clinic. */
+/** The README's curl commands work as written on a fresh demo clinic. */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -10,19 +10,19 @@ import { blocksOf, textOf } from './documents.ts'
 
 const WRITTEN = 'http://127.0.0.1:8080'
 
-test('the output of a start is what the README shows', () => {
+test('the README shows the actual output of a start', () => {
   const [shown] = blocksOf(textOf('README.md'), 'text')
   expect(announcement({ address: WRITTEN, hasDemo: true })).toBe(`\n${shown}`)
 })
 
-test('the three curls sign in, list the users and block the nurse', async () => {
+test('the three curl commands of the README sign in, list the users and block the nurse', async () => {
   const service = await openService({ database: await migratedDatabase(), config: { DEMO: true } })
   const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
   const [block = ''] = blocksOf(textOf('README.md'), 'sh').filter((text) => text.includes('curl'))
   expect(block.match(/curl /g)).toHaveLength(3)
   expect(block).toContain(WRITTEN)
 
-  // An empty line in the block becomes one in the output, so that the answers can be told apart.
+  // Turns an empty line of the block into one in the output, to separate the answers.
   const script = block.replaceAll(WRITTEN, address).replaceAll('\n\n', '\necho\n')
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
     env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` },

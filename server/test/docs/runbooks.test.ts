@@ -1,4 +1,4 @@
-/** Runs every fenced command of the runbooks, on real databases. */
+/** Runs every fenced command of the runbooks, and of the guides for operators, on real databases. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, globSync } from 'node:fs'
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
@@ -27,19 +27,27 @@ beforeAll(async () => {
   dataDir = path.join(await scratch(), 'data')
 })
 
-/** Every fenced block of the runbooks, by `file#number`. */
+/** The commands of the runbooks, and of the guides for operators and administrators. */
+const PAGES = 'docs/{runbooks,how-to/{operate,administer}}/*.md'
+/** Guides also show configuration files, and commands that only work on a machine that is set up. */
+const isConfiguration = (file: string, language: string) =>
+  file.startsWith('docs/how-to/') && language !== 'sh'
+
+/** Every fenced block of these pages, by `file#number`. */
 const BLOCKS = new Map<string, { language: string; block: string }>(
-  globSync('docs/runbooks/*.md', { cwd: ROOT }).flatMap((file) => {
+  globSync(PAGES, { cwd: ROOT }).flatMap((file) => {
     const text = textOf(file).replaceAll(/^ {3}/gm, '')
     const name = path.basename(file, '.md')
-    return [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].map(
-      ([, language = '', block = ''], at) => [`${name}#${at + 1}`, { language, block }] as const,
-    )
+    return [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)]
+      .filter(([, language = '']) => !isConfiguration(file, language))
+      .map(
+        ([, language = '', block = ''], at) => [`${name}#${at + 1}`, { language, block }] as const,
+      )
   }),
 )
 const ran = new Set<string>()
 
-/** The text of a block, with other values in the place of those of its example. */
+/** Returns the text of a block, with other values in place of those of its example. */
 function blockOf(name: string, values: Record<string, string> = {}): string {
   ran.add(name)
   return Object.entries(values).reduce((text, [example, value]) => {
@@ -48,7 +56,7 @@ function blockOf(name: string, values: Record<string, string> = {}): string {
   }, BLOCKS.get(name)?.block ?? '')
 }
 
-/** Runs a block with Bash; it has to succeed. Returns what it printed. */
+/** Runs a block with Bash and expects success. Returns its output. */
 async function run(
   name: string,
   values: Record<string, string>,
@@ -59,7 +67,7 @@ async function run(
   return ended.stdout
 }
 
-/** The variables of a command on the database of the service. */
+/** Returns the variables of a command on the database of the service. */
 const beside = () => ({
   DATABASE_URL: service.database.url,
   ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
@@ -98,7 +106,7 @@ async function enrol(): Promise<void> {
   expect((await step('enable', { code: codeOf(service, secret) })).status).toBe(200)
 }
 
-/** Nodes hear of what was done by hand as of any other change. */
+/** Manual changes reach the nodes like any other change. */
 const untilSignedOut = ({ token }: Person) =>
   expect
     .poll(async () => (await service.call('GET', '/api/users/me', { token })).status, {
@@ -106,8 +114,8 @@ const untilSignedOut = ({ token }: Person) =>
     })
     .toBe(401)
 
-describe('lost-second-factor.md', () => {
-  test('lets the superadmin sign in without the factor, ends the sessions and writes the journal', async () => {
+describe('the runbook lost-second-factor.md', () => {
+  test('lets the superadmin sign in without the second factor, ends their sessions and writes the journal', async () => {
     await enrol()
     const body = { ...SUPERADMIN, subdomain: 'platform' }
     const login = () => service.call('POST', '/api/auth/login', { body })
@@ -125,11 +133,11 @@ describe('lost-second-factor.md', () => {
   })
 })
 
-describe('lost-superadmin-password.md', () => {
+describe('the runbook lost-superadmin-password.md', () => {
   const linksOf = ({ id }: Person) =>
     service.database.sql('select purpose from account_tokens where user_id = $1', [id])
 
-  test('sets the password, ends the sessions and mailed links, tells the nodes and writes the journal', async () => {
+  test('sets the password, ends the sessions and mailed links, notifies the nodes and writes the journal', async () => {
     const { email } = SUPERADMIN
     await service.call('POST', '/api/auth/request-reset', {
       body: { email, subdomain: 'platform' },
@@ -156,10 +164,10 @@ describe('lost-superadmin-password.md', () => {
   })
 })
 
-describe('rotate-signing-key.md', () => {
+describe('the runbook rotate-signing-key.md', () => {
   const keys = () => service.database.sql('select retired_at from signing_keys')
 
-  test('keeps the former key, until it is revoked', async () => {
+  test('keeps the former signing key until it is revoked', async () => {
     await run('rotate-signing-key#1', {}, beside())
     expect(await keys()).toHaveLength(2)
     await run('rotate-signing-key#2', {}, beside())
@@ -169,8 +177,8 @@ describe('rotate-signing-key.md', () => {
   })
 })
 
-describe('journal-readers.md', () => {
-  test('confirms the fix', async () => {
+describe('the runbook journal-readers.md', () => {
+  test('confirms the self-healing fix', async () => {
     await service.database.sql(
       "update self_healing_fixes set status = 'proposed' where key = 'journal.held_back'",
     )
@@ -183,15 +191,15 @@ describe('journal-readers.md', () => {
   })
 })
 
-describe('mail.md', () => {
-  test('asks for a reset link', async () => {
+describe('the runbook mail.md', () => {
+  test('requests a reset link', async () => {
     const address = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
     expect(await run('mail#1', {}, { PUBLIC_URL: address })).toContain('202 Accepted')
   })
 })
 
-describe('root-key.md', () => {
-  test('replaces the root key, and lets the service start with another once it is lost', async () => {
+describe('the runbook root-key.md', () => {
+  test('replaces the root key, and lets the service start with another key once the root key is lost', async () => {
     const own = await openService()
     const { people } = await makeClinic(own, await superadmin(own), 'north')
     const { token } = people.admin
@@ -209,13 +217,13 @@ describe('root-key.md', () => {
     await run('root-key#2', { '/safe': folder }, variables)
     const { ENCRYPTION_KEY: _, ...others } = variables
     const next = { ...others, ENCRYPTION_KEY_FILE: `${folder}/root.key.next` }
-    expect(await verify(next)).toMatch(/^patients: 3 values in 1 rows, 0 do not open$/m)
+    expect(await verify(next)).toMatch(/^patients: 3 values in 1 rows, 0 cannot be decrypted$/m)
 
     const refused = await bash(blockOf('root-key#3'), next, folder)
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/decrypts/) })
     const warned = await bash('wardkeep keys abandon', others, folder)
-    expect(warned).toMatchObject({ code: 1, stderr: expect.stringMatching(/Given: none\./) })
-    const [, fingerprint = ''] = /needs root key (\w+)\./.exec(warned.stderr) ?? []
+    expect(warned).toMatchObject({ code: 1, stderr: expect.stringMatching(/Configured: none\./) })
+    const [, fingerprint = ''] = /requires root key (\w+)\./.exec(warned.stderr) ?? []
     const fresh = { ...others, ENCRYPTION_KEY: randomBytes(32).toString('base64') }
     const rotate = () => bash('wardkeep rotate-signing-key', fresh, folder)
     expect(await rotate()).toMatchObject({ code: 1 })
@@ -228,7 +236,7 @@ describe('root-key.md', () => {
   })
 })
 
-describe('a backup of everything', () => {
+describe('a full backup, as described in the runbook,', () => {
   let file: string
   let folder: string
   let key: Record<string, string>
@@ -250,7 +258,7 @@ describe('a backup of everything', () => {
     key = { '/safe/root.key': path.join(folder, 'root.key') }
   })
 
-  test.skipIf(!has('age', 'zstd', 'psql'))('is opened by hand', async () => {
+  test.skipIf(!has('age', 'zstd', 'psql'))('can be decrypted by hand', async () => {
     const identity = await bash('wardkeep backup identity > identity.txt', beside(), folder)
     expect(identity).toMatchObject({ code: 0 })
     const database = await emptyDatabase()
@@ -269,7 +277,7 @@ describe('a backup of everything', () => {
   })
 
   test.skipIf(!has('createuser', 'createdb'))(
-    'is restored into a database that is made for it',
+    'can be restored into a database created for it',
     async () => {
       const name = `runbook_${randomBytes(4).toString('hex')}`
       const server = new URL((await emptyDatabase()).url)
@@ -279,41 +287,44 @@ describe('a backup of everything', () => {
         PGUSER: server.username,
         PGPASSWORD: decodeURIComponent(server.password),
       }
-      const made = blockOf('to-database-url#1', { wardkeep: name, ' --pwprompt': '' })
+      const made = blockOf('move-the-database#1', { wardkeep: name, ' --pwprompt': '' })
       expect(await bash(made, login, folder)).toMatchObject({ code: 0, stderr: '' })
       atTheEnd(() => bash(`dropdb --force ${name}; dropuser ${name}`, login, folder))
       server.pathname = name
       const url = 'postgres://wardkeep:…@db.example:5432/wardkeep'
       const from = { [url]: server.href, '$DATA_DIR/backups/ID': '$DATA_DIR/ID' }
-      const restored = await run('to-database-url#2', { ...key, ...from }, { DATA_DIR: folder })
-      expect(restored).toMatch(/is restored: \d+ records/)
+      const restored = await run('move-the-database#2', { ...key, ...from }, { DATA_DIR: folder })
+      expect(restored).toMatch(/was restored: \d+ records/)
     },
   )
 
-  test('is restored into a new folder and an empty database, and starts', async () => {
+  test('can be restored into a new folder and an empty database, where the service starts', async () => {
     const data = path.join(await scratch(), 'data')
     const into = { ...key, '/var/lib/wardkeep': data }
     const values = { ...into, 'postgres://…': (await emptyDatabase()).url, 'ID.tar.zst.age': file }
     const restored = await run('total-loss#1', values, { DATA_DIR: folder })
-    expect(restored.match(/is restored: \d+ records/g)).toHaveLength(2)
+    expect(restored.match(/was restored: \d+ records/g)).toHaveLength(2)
     const start = `${blockOf('total-loss#2', into).trim()} > started & child=$!
       until grep -q 'is ready' started; do kill -0 $child; sleep 0.2; done
       cat started; kill $child; wait $child`
     const started = await bash(start, { PORT: '0' }, folder)
-    expect(started).toMatchObject({ code: 0, stdout: expect.stringMatching(/speaks to nobody/) })
+    expect(started).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/This is a restored copy/),
+    })
   })
 })
 
-test('runs every fenced command of every runbook, and none is SQL', () => {
+test('the tests above run every fenced command of every runbook, none of which is SQL', () => {
   const missing = has('age', 'zstd', 'psql')
     ? []
     : ['open-backup-by-hand#1', 'open-backup-by-hand#2']
-  if (!has('createuser', 'createdb')) missing.push('to-database-url#1', 'to-database-url#2')
+  if (!has('createuser', 'createdb')) missing.push('move-the-database#1', 'move-the-database#2')
   expect([...ran, ...missing].sort()).toEqual([...BLOCKS.keys()].sort())
   expect([...BLOCKS.values()].filter(({ language }) => language !== 'sh')).toEqual([])
 })
 
-/** Whether the machine has all these programs. */
+/** Returns whether the machine has all these programs. */
 function has(...programs: string[]): boolean {
   const folders = (process.env.PATH ?? '').split(':')
   return programs.every((name) => folders.some((at) => existsSync(path.join(at, name))))

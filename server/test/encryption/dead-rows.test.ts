@@ -1,4 +1,6 @@
-/** What a rotation has done is not read again and again, however long it lies there or somebody is waited for. */
+/**
+ * A rotation does not re-read rows that it has finished, even if dead rows accumulate or it waits for a transaction.
+ */
 import pg from 'pg'
 import { afterEach, expect, test, vi } from 'vitest'
 import { insertPatients } from '../../src/features/patients/index.ts'
@@ -9,12 +11,12 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { nobody, openRotations } from './scene.ts'
 
-/** Each has a token; of these 300 go at once. */
+/** Each patient has a token. A batch deletes 300 tokens. */
 const PATIENTS = 700
 
 afterEach(() => vi.restoreAllMocks())
 
-/** The statements that are sent from now on. */
+/** Records the statements that are sent from now on. */
 function watchStatements(): string[] {
   const sent: string[] = []
   const { query } = pg.Client.prototype
@@ -29,7 +31,7 @@ function watchStatements(): string[] {
   return sent
 }
 
-test('nobody looks for rows while it waits, and old tokens are gone through once', async () => {
+test('a rotation reads no rows while it waits, and scans old tokens only once', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const { clinic } = await openPatientScene(service)
   const rotations = await openRotations(service)

@@ -1,4 +1,4 @@
-/** A node that hears of no change writes and reads on while keys rotate, and keeps none of the old ones. */
+/** A node without change notifications keeps writing and reading while keys rotate, and drops the old keys. */
 import { expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import {
@@ -16,7 +16,7 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
-test('a deaf node loses nothing, and forgets', async () => {
+test('a node without notifications loses no data in a rotation, and drops its old keys', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const proxy = await proxyTo(service.database)
   const address = { url: proxy.url }
@@ -29,7 +29,7 @@ test('a deaf node loses nothing, and forgets', async () => {
   for (let made = 0; made < 12; made += 1)
     patients.push(await scene.patient({ full_name: `Paula Old${made}` }))
 
-  // The keys of such a node, in the hands of the test.
+  // The keys of such a node, accessible to the test.
   const changes = watchChanges(address, silentLog, systemTime)
   const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })
   atTheEnd(async () => {

@@ -1,4 +1,4 @@
-/** Who began before the keys changed may still write by the old ones: nothing is lost, and nobody queues. */
+/** Transactions that began before a rotation may still write with the old keys: nothing is lost, and nobody waits. */
 import { expect, test } from 'vitest'
 import type { PatientFields } from '../../src/features/patients/records/fields.ts'
 import { sealFields } from '../../src/features/patients/records/record.ts'
@@ -42,7 +42,7 @@ async function insert(tx: TenantTx, keys: TenantKeys, fields: PatientFields): Pr
   return id
 }
 
-/** Begins a transaction of the clinic that knows its keys of now, and stays open where `work` does. */
+/** Begins a transaction of the clinic with its current keys, which stays open as long as `work` does. */
 async function beginWith<T>(
   service: Service,
   { clinic }: PatientScene,
@@ -66,7 +66,7 @@ const oldTokens = async ({ database }: Service) => {
   return row?.count
 }
 
-test('what is written by the old keys behind the sweep is sealed anew, while all others write', async () => {
+test('a rotation re-encrypts rows that an older transaction writes with old keys after the pass', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const other = await openPatientScene(service)
@@ -82,7 +82,7 @@ test('what is written by the old keys behind the sweep is sealed anew, while all
   })
 
   expect((await rotations.begin()).status).toBe(200)
-  // Each of them is answered while the slow one is open.
+  // Each request is answered while the slow transaction is open.
   for (const { as, clinic } of [other, scene]) {
     const body = { full_name: 'Paula Beside', department_id: clinic.departmentId }
     const made = await as('doctor')('POST', '/api/patients', body)
@@ -102,7 +102,7 @@ test('what is written by the old keys behind the sweep is sealed anew, while all
   expect(found.body.items).toMatchObject([{ id: late, full_name: 'Paula Late' }])
 })
 
-test('the old tokens stay until who knows no others is done, so that identifiers collide', async () => {
+test('old search tokens stay until the last transaction with old keys ends, so duplicates are still detected', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const rotations = await openRotations(service)
@@ -121,7 +121,7 @@ test('the old tokens stay until who knows no others is done, so that identifiers
     return row?.has || undefined
   })
   await rotations.lookedAgain()
-  // It says whom it waits for, and logs it once.
+  // The status names the transaction it waits for, and the log does so once.
   const [oldest] = await service.database.sql<{ pid: number; application: string }>(
     `select pid, application_name as application from pg_stat_activity
      where datname = current_database() and backend_type = 'client backend'
@@ -131,7 +131,7 @@ test('the old tokens stay until who knows no others is done, so that identifiers
   expect(await rotations.status()).toMatchObject({ status: 'running', waits_for })
   await rotations.lookedAgain()
   const told = service.logged.filter(([, , message]) =>
-    /waits for a transaction/.test(`${message}`),
+    /is waiting for an older transaction/.test(`${message}`),
   )
   expect(told).toEqual([['info', waits_for, expect.anything()]])
   expect(await oldTokens(service)).toBeGreaterThan(0)

@@ -1,6 +1,6 @@
-/** New keys reach what nobody sees now and may need again: it opens when it comes back. */
+/** A rotation also covers hidden records that may be needed later. They can be decrypted once they return. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { SEALED } from '../../src/app.ts'
+import { SEALED } from '../../src/open-features.ts'
 import { furnishMessenger, furnishPatient, furnishPayment } from '../isolation/furnish.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -14,7 +14,7 @@ interface Furnished {
   clinic: Clinic
   patientId: number
   notificationId: number
-  /** Of a user who is blocked by then. */
+  /** The TOTP secret of a user who is blocked later. */
   secret: string
   webhookId: number
 }
@@ -43,7 +43,7 @@ beforeAll(async () => {
 const asRoot = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: root.token, body })
 
-/** Something in every sealed table; the patient is deleted and the user blocked. */
+/** Adds data to every encrypted table, then deletes the patient and blocks the user. */
 async function furnish(subdomain: string): Promise<Furnished> {
   const clinic = await makeClinic(service, root, subdomain)
   const { auditor, nurse, admin } = clinic.people
@@ -71,7 +71,7 @@ async function furnish(subdomain: string): Promise<Furnished> {
   return { clinic, patientId, notificationId, secret, webhookId }
 }
 
-test('every sealed table has rows, and each names a key that is left', async () => {
+test('every encrypted table has rows, and each row names a current key', async () => {
   for (const { table } of SEALED) {
     const keys = await service.database.sql<{ tenant: number; retired: unknown }>(
       `select distinct k.tenant_id as tenant, k.retired_at as retired
@@ -83,7 +83,7 @@ test('every sealed table has rows, and each names a key that is left', async () 
   }
 })
 
-describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => {
+describe.each(['there', 'gone'] as const)('records of a clinic that was %s', (which) => {
   let of: Furnished
   let token: string
   const call = (method: string, path: string, body?: object) =>
@@ -97,7 +97,7 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
     token = (await signInAs(service, { email, password, subdomain })).token
   })
 
-  test('a deleted patient is restored, and read, and found', async () => {
+  test('after a rotation, include a deleted patient who can be restored, read and found', async () => {
     expect((await call('POST', `/api/patients/${of.patientId}/restore`)).status).toBe(200)
     const full_name = `Paula of ${of.clinic.subdomain}`
     const read = await call('GET', `/api/patients/${of.patientId}`)
@@ -109,10 +109,10 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
     expect(reasons).toContain(`a reason of ${of.clinic.subdomain}`)
   })
 
-  test('a blocked user comes back with their second factor', async () => {
+  test('after a rotation, include a user who can be unblocked and sign in with a second factor', async () => {
     const { auditor } = of.clinic.people
     expect((await call('POST', `/api/admin/users/${auditor.id}/unblock`)).status).toBe(200)
-    // The code of the enrolment is not taken again.
+    // The code of the enrolment cannot be used again.
     const body = {
       email: auditor.email,
       password: auditor.password,
@@ -122,7 +122,7 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
     expect((await service.call('POST', '/api/auth/login', { body })).status).toBe(200)
   })
 
-  test('webhooks sign with the secret of today and that of yesterday', async () => {
+  test('after a rotation, include webhooks that sign with the current and the previous secret', async () => {
     const sent = await call('POST', `/api/webhooks/${of.webhookId}/test`)
     expect(sent.body).toMatchObject({ delivered: true })
     const message = receiver.received.slice(-1)
@@ -130,7 +130,7 @@ describe.each(['there', 'gone'] as const)('of a clinic that was %s', (which) => 
       expect(receiver.verifyWith(secret, message)).toMatchObject([{ type: 'webhook.test' }])
   })
 
-  test('what a provider sent and a chat that was linked open', async () => {
+  test('after a rotation, include payment notifications and linked chats that can be decrypted', async () => {
     const notification = await call('GET', `/api/admin/payment-notifications/${of.notificationId}`)
     expect(JSON.stringify(notification.body)).toContain(`${of.clinic.subdomain}-`)
     const { email, password } = of.clinic.people.nurse

@@ -1,10 +1,10 @@
-/** A row that cannot be sealed anew keeps nobody from the new keys but itself. */
+/** A row that cannot be re-encrypted does not keep other rows from the new keys. */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { openService } from '../support/service.ts'
 import { openRotations } from './scene.ts'
 
-test('a row that the database refuses keeps its key, is named once, and is taken along later', async () => {
+test('a row whose update the database refuses keeps its key, is logged once per pass, and is re-encrypted later', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const { sql } = service.database
   const scene = await openPatientScene(service)
@@ -21,13 +21,17 @@ test('a row that the database refuses keeps its key, is named once, and is taken
       where k.retired_at is not null`)
   const named = () =>
     service.logged.filter(([, fields]) => (fields as { table?: string }).table === 'patients')
-  const line = ['error', { table: 'patients', row: refused }, 'not sealed anew: patients__no_more']
+  const line = [
+    'error',
+    { table: 'patients', row: refused },
+    'record not re-encrypted: patients__no_more',
+  ]
 
   const { rotation_id } = (await rotations.begin()).body
   const told = { rotation_id, records_total: 9, records_done: 8, records_failed: 1 }
   const failed = await rotations.until('failed')
   expect(failed).toMatchObject(told)
-  expect(failed.reason).toBe('1 records cannot be sealed anew; the log names them')
+  expect(failed.reason).toBe('1 records could not be re-encrypted. The log lists them')
   expect(await retired()).toEqual([{ id: refused }])
   expect(named()).toEqual([line])
   const path = `/api/patients/${refused}`

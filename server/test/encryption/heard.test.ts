@@ -1,4 +1,4 @@
-/** A rotation of keys is the platform's own event: its webhooks and chats hear of it, and no clinic does. */
+/** A key rotation is an event of the platform tenant: its webhooks and chats are notified, and no clinic is. */
 import { beforeAll, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import type { Person } from '../support/clinics.ts'
@@ -36,7 +36,7 @@ async function subscribe(person: Person, chat: number, { url }: Receiver): Promi
 
 const typesAt = ({ received }: Receiver) => received.map(({ body }) => JSON.parse(body).type).sort()
 
-test("a superadmin's webhook and chat hear of it", async () => {
+test("a completed rotation notifies a superadmin's webhook and chat", async () => {
   const told = await until('the webhook to hear', () => {
     const types = typesAt(platforms)
     return types.length > 1 ? types : undefined
@@ -44,11 +44,11 @@ test("a superadmin's webhook and chat hear of it", async () => {
   expect(told).toEqual(['encryption.rotation_completed', 'encryption.rotation_started'])
   const { tenant_id } = JSON.parse(platforms.received[0]?.body ?? '{}')
   expect(tenant_id).toBe(scene.root.tenant_id)
-  await scene.heard(CHATS.root, 'A rotation of the encryption keys was begun')
+  await scene.heard(CHATS.root, 'A rotation of the encryption keys was started')
   await scene.heard(CHATS.root, 'The rotation of the encryption keys is complete')
 })
 
-test('a clinic does not, nor is it in its audit log', async () => {
+test("a completed rotation does not notify a clinic, and is not in the clinic's audit log", async () => {
   const { service, bot } = scene
   for (const reader of ['webhooks', 'messenger']) await untilRead(service.database, reader)
   expect(typesAt(clinics)).toEqual([])

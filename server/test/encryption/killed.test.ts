@@ -1,4 +1,4 @@
-/** The service killed with -9 at each step of a rotation: the next start ends it, and every record opens. */
+/** Kills the service with -9 at each step of a rotation. The next start completes it, and every record is readable. */
 import { expect, inject, test, vi } from 'vitest'
 import { insertPatients } from '../../src/features/patients/index.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -21,7 +21,7 @@ const PATIENTS = 110
 
 interface Kill extends Step {
   name: string
-  /** Whether it is left to `npm run chaos`. */
+  /** True for steps that only `npm run chaos` tests. */
   isRare?: boolean
 }
 
@@ -52,9 +52,9 @@ const KILLS: Kill[] = [
 ]
 const STEPS = KILLS.filter(({ isRare }) => IS_FULL || !isRare)
 
-test('killed at each step, it ends all the same', async () => {
+test('a rotation completes after a kill at each step', async () => {
   const database = await migratedDatabase()
-  // Another node, which rotates nothing and lives on.
+  // Another node, which runs no rotation and keeps running.
   const api = await openService({ database })
   const scene = await openPatientScene(api)
   const rotations = await openRotations(api)

@@ -1,10 +1,10 @@
-/** Another root key takes the place of the current one: all that it seals, at once, and nothing is lost. */
+/** A new root key replaces the current one: re-encrypts everything at once, and loses nothing. */
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { findPlatformTenant, ROOT_SEALED } from '../../src/app.ts'
 import { systemTime } from '../../src/lib/time.ts'
+import { eventTenantId, ROOT_SEALED } from '../../src/open-features.ts'
 import {
   fingerprintOf,
   openSealer,
@@ -40,7 +40,7 @@ const sql = <T = any>(text: string, values: unknown[] = []) =>
 
 beforeAll(async () => {
   database = await migratedDatabase()
-  // Nobody listens there: mails wait.
+  // Nothing listens on this port, so mails wait.
   const config = { SMTP_URL: 'smtp://127.0.0.1:1', EMAIL_VERIFICATION: 'optional' as const }
   service = await openService({ background: ['encryption', 'jobs', 'webhooks'], database, config })
   root = await superadmin(service)
@@ -67,7 +67,7 @@ beforeAll(async () => {
   )
 })
 
-/** As the command does it. */
+/** Rotates as the command does. */
 async function rotate(from: Buffer, to: Buffer) {
   const db = openScopes(database.address, {
     clock: systemTime,
@@ -81,7 +81,7 @@ async function rotate(from: Buffer, to: Buffer) {
       source: rootKeys(from, to),
       next: async () => next,
       sealed: ROOT_SEALED,
-      findPlatformTenant,
+      eventTenantId,
       onProgress: () => undefined,
     })
   } finally {
@@ -89,7 +89,7 @@ async function rotate(from: Buffer, to: Buffer) {
   }
 }
 
-/** The tables in which something names the root key as the one that has sealed it, whatever their columns. */
+/** Returns the tables in which any column names this root key. */
 async function tablesSealedBy(key: Buffer): Promise<string[]> {
   const head = Buffer.concat([Buffer.of(2), Buffer.from(fingerprintOf(key), 'hex')])
   const tables = await sql<{ name: string }>(
@@ -111,14 +111,14 @@ const patient = (by = service, token = clinic.people.doctor.token) =>
   by.call('GET', `/api/patients/${patientId}`, { token })
 const newest = () => sql('select fingerprint from root_keys where retired_at is null')
 
-describe('beside others', () => {
-  test('it is refused by name, and nothing has changed', async () => {
+describe('a root key rotation while another process runs', () => {
+  test('is refused with the name of that process, and changes nothing', async () => {
     const [other] = await sql(
       `select pid from pg_stat_activity
        where datname = current_database() and application_name = 'wardkeep' order by backend_start`,
     )
     await expect(rotate(OLD, NEW)).rejects.toThrow(
-      new RegExp(`is at work on this database.*PID ${other.pid}[, ].*stop every node`),
+      new RegExp(`is running on this database.*PID ${other.pid}[, ].*Stop every node`),
     )
     expect(await tablesSealedBy(NEW)).toEqual([])
     expect(await newest()).toEqual([{ fingerprint: fingerprintOf(OLD) }])
@@ -135,9 +135,9 @@ describe('wardkeep keys rotate-root', () => {
     ),
   })
 
-  test('finds something in each column that it is to seal anew, and no other is sealed by the root key', async () => {
+  test('the test has data in each column to re-encrypt, and the root key encrypts no other column', async () => {
     await service.close()
-    // For the last test: what a dump of today would hold.
+    // Prepares the last test with the content of a dump made now.
     await sql('create schema dump')
     for (const { table } of [...ROOT_SEALED, registered('root_keys')])
       await sql(`create table if not exists dump.${table.replace('pgboss.', '')} as table ${table}`)
@@ -146,20 +146,20 @@ describe('wardkeep keys rotate-root', () => {
     expect(found).toEqual(expected.sort())
   })
 
-  test('asks for the key that is to come', async () => {
+  test('asks for the new key', async () => {
     const ended = await runCommand(['keys', 'rotate-root'], env({ ENCRYPTION_KEY: OLD }))
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(
-      /^ENCRYPTION_KEY_NEXT_FILE: name a file with the root key that is to come/,
+      /^ENCRYPTION_KEY_NEXT_FILE: set it to a file with the new root key/,
     )
   })
 
-  test('seals all of it anew, and says so without a key', async () => {
+  test('re-encrypts everything, and prints no key', async () => {
     const keys = { ENCRYPTION_KEY: OLD, ENCRYPTION_KEY_NEXT: NEW }
     const ended = await runCommand(['keys', 'rotate-root'], env(keys))
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
     const [former, current] = [fingerprintOf(OLD), fingerprintOf(NEW)]
-    expect(ended.stdout).toContain(`Root key ${current} has taken the place of ${former}.`)
+    expect(ended.stdout).toContain(`Root key ${current} replaced ${former}.`)
     for (const key of [OLD, NEW])
       for (const text of [key.toString('base64'), key.toString('hex')])
         expect(ended.stdout + ended.stderr).not.toContain(text)
@@ -178,18 +178,18 @@ describe('wardkeep keys rotate-root', () => {
     ])
   })
 
-  test('again says that there is nothing to do, whichever variable has the key', async () => {
+  test('reports when repeated that there is nothing to do, for each variable that holds the key', async () => {
     for (const ENCRYPTION_KEY of [OLD, NEW]) {
       const keys = { ENCRYPTION_KEY, ENCRYPTION_KEY_NEXT: NEW }
       const ended = await runCommand(['keys', 'rotate-root'], env(keys))
       expect(ended, ended.stderr).toMatchObject({ code: 0 })
-      expect(ended.stdout).toBe(`The root key of the database is ${fingerprintOf(NEW)} already.\n`)
+      expect(ended.stdout).toBe(`The root key of the database is already ${fingerprintOf(NEW)}.\n`)
     }
   })
 })
 
-describe('afterwards', () => {
-  test('the old key stops the start with one line that names both', async () => {
+describe('after a root key rotation', () => {
+  test('startup fails with the old key, with one line that names both keys', async () => {
     const config = { DATA_DIR: service.dataDir }
     const start = openService({
       background: ['encryption', 'jobs', 'webhooks'],
@@ -198,11 +198,11 @@ describe('afterwards', () => {
       rootKeys: rootKeys(OLD),
     })
     await expect(start).rejects.toThrow(
-      `ENCRYPTION_KEY: the database was sealed with another root key: it needs ${fingerprintOf(NEW)}, and was given ${fingerprintOf(OLD)} (the test).`,
+      `ENCRYPTION_KEY: the database is encrypted with another root key. It requires ${fingerprintOf(NEW)}. Configured: ${fingerprintOf(OLD)} (the test).`,
     )
   })
 
-  test('nobody was signed out, records open, waiting mails go and chats are answered', async () => {
+  test('users stay signed in, records are readable, waiting mails are sent and chats are answered', async () => {
     service = await openService({
       background: ['encryption', 'jobs', 'webhooks'],
       database,
@@ -212,7 +212,7 @@ describe('afterwards', () => {
     expect(service.logged).toContainEqual([
       'info',
       { root_key: fingerprintOf(NEW) },
-      'the root key opens the database',
+      'root key verified',
     ])
     await hurry(database)
     const outbox = join(service.dataDir, 'outbox')
@@ -229,12 +229,12 @@ describe('afterwards', () => {
     await service.close()
   })
 
-  test('no key comes back that was one before', async () => {
-    await expect(rotate(NEW, OLD)).rejects.toThrow(/was in use before/)
+  test('a former key is refused', async () => {
+    await expect(rotate(NEW, OLD)).rejects.toThrow(/was already used before/)
     expect(await newest()).toEqual([{ fingerprint: fingerprintOf(NEW) }])
   })
 
-  test('of two at once one works', async () => {
+  test('only one of two concurrent root key rotations succeeds', async () => {
     const [one, two] = [Buffer.alloc(32, 21), Buffer.alloc(32, 22)]
     const ended = await Promise.allSettled([rotate(NEW, one), rotate(NEW, two)])
     expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -245,18 +245,18 @@ describe('afterwards', () => {
     expect(await tablesSealedBy(NEW)).toEqual([])
   })
 
-  test('a value that does not open stays as it is, is named, and keeps nobody from the rest', async () => {
+  test('a value that cannot be decrypted is named and stays unchanged, and the others are re-encrypted', async () => {
     const [from, to] = [Buffer.alloc(32, 23), Buffer.alloc(32, 24)]
     await sql(`update messenger_codes set sealed_chat = set_byte(sealed_chat, 40,
       get_byte(sealed_chat, 40) # 1)`)
     const { unreadable } = await rotate(from, to)
     expect(unreadable).toEqual([
-      expect.stringMatching(/^messenger_codes[.]sealed_chat of row \w+ does not open/),
+      expect.stringMatching(/^messenger_codes[.]sealed_chat of row \w+ cannot be decrypted/),
     ])
     expect(await tablesSealedBy(from)).toEqual(['messenger_codes'])
   })
 
-  test('a dump from before opens with the root key of its time', async () => {
+  test('a database dump from before the rotation is readable with the former root key', async () => {
     for (const { table, column, id } of ROOT_SEALED.filter((one) => one.table !== 'root_keys'))
       await sql(`update ${table} t set ${column} = d.${column}
         from dump.${table.replace('pgboss.', '')} d where d.${id.column} = t.${id.column}`)

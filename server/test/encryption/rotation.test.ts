@@ -1,4 +1,4 @@
-/** Keys are rotated while the service runs: all is sealed by new ones, and the old ones are no more. */
+/** Rotates keys while the service runs: everything is encrypted with new keys, and the old ones are destroyed. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -19,21 +19,24 @@ const status = () => service.call('GET', '/api/admin/encryption/status', { token
 const ended = (status_: string) =>
   expect.poll(async () => (await status()).body.status, PATIENCE).toBe(status_)
 
-test('before the first, the status is idle', async () => {
+test('the status is idle before the first rotation', async () => {
   expect(await status()).toMatchObject({
     status: 200,
     body: { status: 'idle', key_id: null, waits_for: null },
   })
 })
 
-test.each(['', 'short', 'A'.repeat(42), 'g'.repeat(64)])('%j is no key', async (new_key) => {
-  expect((await rotate({ new_key })).status).toBe(422)
-})
+test.each(['', 'short', 'A'.repeat(42), 'g'.repeat(64)])(
+  'a rotation refuses the key %j',
+  async (new_key) => {
+    expect((await rotate({ new_key })).status).toBe(422)
+  },
+)
 
 describe('a rotation', () => {
   const key = Buffer.alloc(32, 9).toString('hex')
 
-  test('seals all anew, destroys the old keys and keeps their ids on record', async () => {
+  test('re-encrypts everything, destroys the old keys and keeps their IDs on record', async () => {
     const step = (name: string, body?: object) =>
       service.call('POST', `/api/auth/totp/${name}`, { token: root.token, body })
     const { secret } = (await step('setup', { password: SUPERADMIN.password })).body
@@ -67,11 +70,11 @@ describe('a rotation', () => {
     const login = await service.call('POST', '/api/auth/login', {
       body: { ...SUPERADMIN, subdomain: 'platform', totp_code: codeOf(service, secret) },
     })
-    // The code was used at the enrolment: that it is told from a wrong one means that the secret opens.
+    // The enrolment used this code. A used code and a wrong one get different answers, so the secret was decrypted.
     expect([200, 401]).toContain(login.status)
   })
 
-  test('with the key in use is refused, and neither log nor journal holds a key', async () => {
+  test('with the current key is refused, and neither log nor journal contains a key', async () => {
     expect(await rotate({ new_key: key })).toMatchObject({
       status: 409,
       body: { code: 'key_in_use' },
@@ -82,7 +85,7 @@ describe('a rotation', () => {
     expect(journal).toContain('encryption.rotation_completed')
   })
 
-  test('is one at a time, of eight asked for at once on two nodes', async () => {
+  test('runs once when eight are requested simultaneously on two nodes', async () => {
     const other = await openService({
       database: service.database,
     })
@@ -94,7 +97,7 @@ describe('a rotation', () => {
     await ended('completed')
   })
 
-  test('leaves what does not open with its key, says so, and goes on when asked again', async () => {
+  test('skips and reports values that its key does not decrypt, and resumes when requested again', async () => {
     const [row] = await service.database.sql<{ sealed: Buffer }>(
       'select sealed_secret as sealed from second_factors',
     )
@@ -107,7 +110,7 @@ describe('a rotation', () => {
     const { rotation_id } = (await rotate()).body
     await ended('failed')
     expect((await status()).body).toMatchObject({ rotation_id, records_failed: 1 })
-    expect((await status()).body.reason).toMatch(/1 records cannot be sealed anew/)
+    expect((await status()).body.reason).toMatch(/1 records could not be re-encrypted/)
     const [kept] = await service.database.sql('select sealed_secret as sealed from second_factors')
     expect(kept).toEqual({ sealed: damaged })
     await write(intact)
@@ -117,7 +120,7 @@ describe('a rotation', () => {
   })
 })
 
-test('a rotation that nobody works at goes on once somebody does', async () => {
+test('an idle rotation resumes once a process works on it', async () => {
   const api = await openService()
   const by = await superadmin(api)
   const call = (method: string, name: string) =>

@@ -1,15 +1,15 @@
-/** Rotations as a superadmin asks for them, and what the database tells of them. */
+/** Rotations as a superadmin requests them, and their state in the database. */
 import { superadmin } from '../support/clinics.ts'
 import type { Answer, Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 export interface Rotations {
-  /** Asks for new keys. */
+  /** Requests new keys. */
   begin(): Promise<Answer>
   status(): Promise<Record<string, any>>
-  /** Waits for the status. Returns what is told then. */
+  /** Waits for the status. Returns the whole status response. */
   until(status: 'completed' | 'failed'): Promise<Record<string, any>>
-  /** Waits until a node has looked at all that there is to do, once more from its beginning to its end. */
+  /** Waits until a node has completed one more full pass. */
   lookedAgain(): Promise<void>
 }
 
@@ -18,7 +18,7 @@ export async function openRotations(service: Service): Promise<Rotations> {
   const call = (method: string, name: string, body?: object) =>
     service.call(method, `/api/admin/encryption/${name}`, { token, body })
   const status = async () => (await call('GET', 'status')).body
-  // A look begins with a write of this row, whatever it finds.
+  // Every pass begins with a write of this row, even if it finds nothing.
   const version = async () => {
     const [row] = await service.database.sql<{ xmin: string }>(
       "select xmin::text from encryption_rotations where status = 'running'",
@@ -45,7 +45,7 @@ export async function openRotations(service: Service): Promise<Rotations> {
   }
 }
 
-/** What is known of a patient of whom there is a name and nothing else. */
+/** Returns the fields of a patient who has only a name. */
 export const nobody = (full_name: string) => ({
   full_name,
   department_id: null,

@@ -1,4 +1,4 @@
-/** A stop waits for no rotation: what is left is done by whoever starts next. */
+/** Shutdown does not wait for a rotation. The next process to start completes it. */
 import { expect, test } from 'vitest'
 import { insertPatients } from '../../src/features/patients/index.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -8,10 +8,10 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { nobody, openRotations } from './scene.ts'
 
-/** Each has a token; of these 300 go at once. */
+/** Each patient has a token. A batch deletes 300 tokens. */
 const PATIENTS = 700
 
-test('in the midst of old tokens that are deleted', async () => {
+test('a rotation stops on shutdown while it deletes old search tokens', async () => {
   const api = await openService()
   const { database } = api
   const { clinic } = await openPatientScene(api)

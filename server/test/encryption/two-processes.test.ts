@@ -1,4 +1,4 @@
-/** Two processes on one database: both write and read on while keys rotate, and neither keeps old keys' entries. */
+/** Two processes on one database: both write and read while keys rotate, and neither keeps entries of old keys. */
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
@@ -11,7 +11,7 @@ import { openRotations } from './scene.ts'
 
 const PATIENTS = 20
 
-test('a rotation beside two processes at work', async () => {
+test('a rotation re-encrypts everything while two processes write', async () => {
   const database = await migratedDatabase()
   const api = await openService({ database })
   const root = await superadmin(api)
@@ -23,7 +23,7 @@ test('a rotation beside two processes at work', async () => {
     DATABASE_URL: database.url,
     ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
     LOG_LEVEL: 'error',
-    // The issuer of the tokens of the node in this process.
+    // The token issuer of the node in this process.
     PUBLIC_URL: 'http://wardkeep.test',
   }
   const nodes = await Promise.all(
@@ -58,7 +58,7 @@ test('a rotation beside two processes at work', async () => {
   })
   expect((await rotations.begin()).status).toBe(200)
   await held.met()
-  // Opened by the old key, on both.
+  // Both nodes decrypted and cached the record with the old key.
   for (const node of nodes) await holds(node, untouched)
 
   const write = async (node: RunningService, id: number) => {
@@ -73,7 +73,7 @@ test('a rotation beside two processes at work', async () => {
   await rotations.until('completed')
 
   for (const node of nodes) {
-    // A patient that the node has heard of as changed: so it has heard of all that was committed before.
+    // Once the node knows that this patient changed, it knows everything that was committed before.
     await until('the node has heard', async () => {
       const id = others[0] as number
       const body = { notes: crypto.randomUUID() }

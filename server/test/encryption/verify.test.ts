@@ -1,6 +1,6 @@
-/** `wardkeep keys verify` opens everything that is sealed, beside the running service. */
+/** `wardkeep keys verify` decrypts all encrypted values while the service runs. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ROOT_SEALED, SEALED } from '../../src/app.ts'
+import { ROOT_SEALED, SEALED } from '../../src/open-features.ts'
 import { wardkeep } from '../docs/command.ts'
 import { furnishAccount, furnishPatient, furnishWebhook } from '../isolation/furnish.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -13,7 +13,7 @@ let clinic: Clinic
 let patientId: number
 
 beforeAll(async () => {
-  // Nobody goes on with a rotation.
+  // Runs no background work, so nothing resumes a rotation.
   service = await openService()
   clinic = await makeClinic(service, await superadmin(service), 'north')
   await furnishAccount(service, clinic.people.nurse)
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const verify = () => wardkeep(service.database, ['keys', 'verify'])
 
-test('names each table with what is in it, and ends with 0 where all of it opens', async () => {
+test('prints the number of values in each table, and exits with code 0 if all can be decrypted', async () => {
   const ended = await verify()
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
   const tables = [
@@ -33,12 +33,12 @@ test('names each table with what is in it, and ends with 0 where all of it opens
   ]
   const lines = ended.stdout.trim().split('\n')
   expect(lines.map((line) => line.split(':')[0])).toEqual(tables)
-  for (const line of lines) expect(line).toMatch(/: \d+ values in \d+ rows, 0 do not open$/)
-  expect(lines).toContain('patients: 3 values in 1 rows, 0 do not open')
+  for (const line of lines) expect(line).toMatch(/: \d+ values in \d+ rows, 0 cannot be decrypted$/)
+  expect(lines).toContain('patients: 3 values in 1 rows, 0 cannot be decrypted')
   expect(ended.stderr).toContain('patients: 1 rows\n')
 })
 
-test('changes nothing where the schema is not its own, and says so', async () => {
+test('changes nothing in a database with another schema, and reports the difference', async () => {
   const { sql } = service.database
   const migrations = () => sql('select version, name from migrations order by version')
   const before = await migrations()
@@ -49,7 +49,7 @@ test('changes nothing where the schema is not its own, and says so', async () =>
   const ended = await verify()
   expect(ended).toMatchObject({ code: 1, stdout: '' })
   expect(ended.stderr).toMatch(
-    /^The database has schema \d+, this release brings \d+: use the release/,
+    /^The database has schema version \d+, but this release requires \d+\. Use the release/,
   )
   expect(await migrations()).toEqual(without)
   await sql('insert into migrations select * from jsonb_populate_record(null::migrations, $1)', [
@@ -58,14 +58,14 @@ test('changes nothing where the schema is not its own, and says so', async () =>
   expect(await migrations()).toEqual(before)
 })
 
-/** Changes one byte of what is sealed; a second time it is as it was. */
+/** Flips one byte of an encrypted value. A second call restores it. */
 const flip = (table: string, column: string, where: string) =>
   service.database.sql(
     `update ${table} set ${column} = set_byte(${column}, 60, get_byte(${column}, 60) # 1)
      where ${where}`,
   )
 
-test('names what does not open, each value, and never what it says', async () => {
+test('names each value that cannot be decrypted, but never prints its content', async () => {
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
   await service.database.sql(
     `insert into messenger_codes (chat_hash, code_hash, sealed_chat, expires_at)
@@ -73,39 +73,41 @@ test('names what does not open, each value, and never what it says', async () =>
   )
   const ended = await verify()
   expect(ended).toMatchObject({ code: 1 })
-  expect(ended.stdout).toContain('patients: 3 values in 1 rows, 1 do not open\n')
-  expect(ended.stdout).toContain(`patients.sealed_full_name of row ${patientId} does not open`)
-  expect(ended.stdout).toMatch(/messenger_codes[.]sealed_chat of row 68617368 does not open/)
+  expect(ended.stdout).toContain('patients: 3 values in 1 rows, 1 cannot be decrypted\n')
+  expect(ended.stdout).toContain(
+    `patients.sealed_full_name of row ${patientId} cannot be decrypted`,
+  )
+  expect(ended.stdout).toMatch(/messenger_codes[.]sealed_chat of row 68617368 cannot be decrypted/)
   expect(ended.stdout).not.toContain('Paula')
   await service.database.sql('delete from messenger_codes')
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
 })
 
-describe('goes on behind a key that does not open, names it, and counts what needs it', () => {
+describe('continues after a key that cannot be decrypted, names the key, and counts the values that need it', () => {
   const keys = () =>
     service.database.sql<{ id: number; current: boolean }>(
       `select id, retired_at is null as current from data_keys where tenant_id = ${clinic.id}
        order by id`,
     )
 
-  test('a data key: of all that the tenant has', async () => {
+  test('for a data key: all values of the tenant', async () => {
     const [key] = await keys()
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
     const { code, stdout } = await verify()
     expect(code).toBe(1)
     const name = `data key ${key?.id} of tenant ${clinic.id}`
-    expect(stdout).toMatch(/^data_keys: (\d+) values in \1 rows, 1 do not open$/m)
+    expect(stdout).toMatch(/^data_keys: (\d+) values in \1 rows, 1 cannot be decrypted$/m)
     expect(stdout).toContain(
-      `${name}: data_keys.wrapped_key of row ${clinic.id} does not open: its key`,
+      `${name}: data_keys.wrapped_key of row ${clinic.id} cannot be decrypted: wrong key`,
     )
     expect(stdout).toContain(
-      `patients: 3 values in 1 rows, 3 do not open\n3 values of patients need ${name}, which does not open\n`,
+      `patients: 3 values in 1 rows, 3 cannot be decrypted\n3 values of patients need ${name}, which cannot be decrypted\n`,
     )
-    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 do not open\n')
+    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 cannot be decrypted\n')
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
   })
 
-  test('a key-encryption key that is missing: of every data key below it', async () => {
+  test('for a missing key-encryption key: all data keys that it encrypts', async () => {
     const [key] = await keys()
     const at = service.database
     // Only a damaged database has this: the foreign key prevents it.
@@ -119,7 +121,7 @@ describe('goes on behind a key that does not open, names it, and counts what nee
     expect(stdout).toContain(
       `data key ${key?.id} of tenant ${clinic.id}: its key-encryption key ${kek?.id} is missing`,
     )
-    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 do not open\n')
+    expect(stdout).toContain('second_factors: 1 values in 1 rows, 1 cannot be decrypted\n')
     await at.sql(
       'insert into key_encryption_keys select * from jsonb_populate_record(null::key_encryption_keys, $1)',
       [JSON.stringify(kek?.row)],
@@ -129,7 +131,7 @@ describe('goes on behind a key that does not open, names it, and counts what nee
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('one of two data keys of a tenant: of what that has sealed', async () => {
+  test('for one of two data keys of a tenant: only the values that this key encrypts', async () => {
     await (await openRotations(service)).begin()
     await furnishPatient(service, clinic)
     const [old, current] = await keys()
@@ -138,51 +140,53 @@ describe('goes on behind a key that does not open, names it, and counts what nee
     const { code, stdout } = await verify()
     expect(code).toBe(1)
     expect(stdout).toContain(
-      `patients: 6 values in 2 rows, 3 do not open\n3 values of patients need data key ${old?.id} of`,
+      `patients: 6 values in 2 rows, 3 cannot be decrypted\n3 values of patients need data key ${old?.id} of`,
     )
     await flip('data_keys', 'wrapped_key', `id = ${old?.id}`)
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('the key-encryption key: of everything that data keys seal, and of nothing else', async () => {
+  test('for the key-encryption key: everything that data keys encrypt, and nothing else', async () => {
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
     const { code, stdout, stderr } = await verify()
     expect(code, stderr).toBe(1)
-    expect(stdout).toContain('key_encryption_keys: 2 values in 2 rows, 1 do not open\n')
+    expect(stdout).toContain('key_encryption_keys: 2 values in 2 rows, 1 cannot be decrypted\n')
     const [all] = await service.database.sql<{ count: number }>(
       'select count(*)::int as count from data_keys',
     )
     const count = all?.count
-    expect(stdout).toContain(`data_keys: ${count} values in ${count} rows, ${count} do not open\n`)
+    expect(stdout).toContain(
+      `data_keys: ${count} values in ${count} rows, ${count} cannot be decrypted\n`,
+    )
     for (const { id } of await keys())
       expect(stdout).toMatch(
         new RegExp(
-          `^data key ${id} of tenant ${clinic.id}: key_encryption_keys[.]wrapped_key of row \\d+ does not open`,
+          `^data key ${id} of tenant ${clinic.id}: key_encryption_keys[.]wrapped_key of row \\d+ cannot be decrypted`,
           'm',
         ),
       )
-    expect(stdout).toContain('patients: 6 values in 2 rows, 6 do not open\n')
-    expect(stdout).toMatch(/^signing_keys: \d+ values in \d+ rows, 0 do not open$/m)
+    expect(stdout).toContain('patients: 6 values in 2 rows, 6 cannot be decrypted\n')
+    expect(stdout).toMatch(/^signing_keys: \d+ values in \d+ rows, 0 cannot be decrypted$/m)
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
   })
 
-  test('what the root key seals for the service: that alone', async () => {
+  test('for values that the root key encrypts directly: only those values', async () => {
     await flip('service_key', 'sealed_key', 'true')
     await flip('signing_keys', 'sealed_private_key', 'true')
     const { code, stdout, stderr } = await verify()
     expect(code, stderr).toBe(1)
-    expect(stdout).toContain('service_key: 1 values in 1 rows, 1 do not open\n')
-    expect(stdout).toContain('signing_keys: 1 values in 1 rows, 1 do not open\n')
-    expect(stdout).toContain('patients: 6 values in 2 rows, 0 do not open\n')
+    expect(stdout).toContain('service_key: 1 values in 1 rows, 1 cannot be decrypted\n')
+    expect(stdout).toContain('signing_keys: 1 values in 1 rows, 1 cannot be decrypted\n')
+    expect(stdout).toContain('patients: 6 values in 2 rows, 0 cannot be decrypted\n')
     await flip('service_key', 'sealed_key', 'true')
     await flip('signing_keys', 'sealed_private_key', 'true')
   })
 })
 
-test('changes nothing, and makes no key where there is none', async () => {
+test('changes nothing, and creates no key if there is none', async () => {
   const empty = await migratedDatabase()
   const { code, stdout, stderr } = await wardkeep(empty, ['keys', 'verify'])
   expect(code, stderr).toBe(0)
-  expect(stdout).toContain('root_keys: 0 values in 0 rows, 0 do not open\n')
+  expect(stdout).toContain('root_keys: 0 values in 0 rows, 0 cannot be decrypted\n')
   expect(await empty.sql('select 1 from root_keys')).toEqual([])
 })

@@ -1,11 +1,11 @@
-/** People read, search and write while keys rotate: nobody is refused, and nothing is lost. */
+/** People read, search and write while keys rotate: no request is refused, and nothing is lost. */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { forgive } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('what is written beside a rotation is kept, found under the new keys, and collides', async () => {
+test('records written during a rotation stay, are found by search, and still collide with duplicates', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const other = await openService({
     background: ['encryption', 'jobs'],

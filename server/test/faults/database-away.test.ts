@@ -1,4 +1,4 @@
-/** The external database going away under the service: cut off, refusing, silent, and back again. */
+/** The external database becomes unavailable: connections are cut, refused or silent, and then work again. */
 import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { emptyDatabase } from '../support/database.ts'
@@ -31,7 +31,7 @@ async function serviceBehindProxy() {
   return { database, proxy, service, token, create, requests }
 }
 
-test('connections that are cut, or refused for a while, cost a 503 and no restart', {
+test('the service answers 503 without a restart while database connections are cut or refused', {
   timeout: 120_000,
 }, async () => {
   const { proxy, service, requests } = await serviceBehindProxy()
@@ -54,7 +54,7 @@ test('connections that are cut, or refused for a while, cost a 503 and no restar
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })
 
-test('a database that falls silent is answered 503 in the end, and used again once it speaks', {
+test('the service answers 503 once the database stops responding, and recovers with the database', {
   timeout: 120_000,
 }, async () => {
   const { proxy, requests } = await serviceBehindProxy()
@@ -70,7 +70,7 @@ test('a database that falls silent is answered 503 in the end, and used again on
   expect(client.seen.alive.refused).toBe(0)
 })
 
-test('a commit whose answer is lost is a 503, whether or not it took place', async () => {
+test('the service answers 503 if the response to a commit is lost, whether or not it was committed', async () => {
   const { database, proxy, create, requests } = await serviceBehindProxy()
   expect(await create()).toMatchObject({ status: 201 })
   proxy.loseCommitAnswerOf('Ward 1')
@@ -78,7 +78,7 @@ test('a commit whose answer is lost is a 503, whether or not it took place', asy
   expect(unknown).toMatchObject({ status: 503, body: { code: 'database_away' } })
   expect(Number(unknown.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(proxy.lost()).toBe(1)
-  // This one did: its row is there, and its journal entry with it.
+  // This commit succeeded: its row and its journal entry exist.
   const kept = await database.sql(
     `select d.name from departments d join journal j
        on j.resource_id = d.id::text and j.action = 'department.created' order by d.id`,

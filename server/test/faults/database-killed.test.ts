@@ -1,4 +1,4 @@
-/** The embedded database server killed with -9 under the running service: 503 meanwhile, then all is well. */
+/** Kills the embedded database server with -9 under the running service, which answers 503 until it has recovered. */
 import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { postmasterPid } from '../support/embedded.ts'
@@ -7,7 +7,7 @@ import { nobodyLeft } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('the service answers 503 while its database server is dead, and recovers by itself each time', {
+test('the service answers 503 while its database server is down, and recovers each time', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await scratch()

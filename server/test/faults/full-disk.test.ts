@@ -1,4 +1,4 @@
-/** What is said lies on a disk that is full: the service and the commands go on without. */
+/** The log is written to a full disk: the service and the commands continue without it. */
 import { expect, test, vi } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
 import { command, finished, PLAIN } from '../support/process.ts'
@@ -14,22 +14,25 @@ const onFullDisk = (outputs: string) => ({
   by: ['sh', '-c', `exec "$0" "$@" ${outputs}`],
 })
 
-test.skipIf(process.platform !== 'linux')('a full disk of the log', async () => {
-  const database = await migratedDatabase()
-  const env = { ...PLAIN, DATABASE_URL: database.url, DATA_DIR: await scratch() }
-  const port = await refusedPort()
-  await port.free()
-  const service = command(
-    ['start'],
-    { ...env, PORT: String(port.port) },
-    onFullDisk('>/dev/full 2>/dev/full'),
-  )
-  const answers = async () =>
-    (await fetch(`http://127.0.0.1:${port.port}/openapi.json`)).status === 200 || undefined
-  await until('it answers', answers, 60_000)
-  const verified = await finished(['keys', 'verify'], env, onFullDisk('2>/dev/full'))
-  expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('data_keys') })
-  expect(await answers()).toBe(true)
-  service.signal('SIGTERM')
-  expect(await service.ended).toEqual({ code: 0, signal: null })
-})
+test.skipIf(process.platform !== 'linux')(
+  'the service continues to work when the disk with its log is full',
+  async () => {
+    const database = await migratedDatabase()
+    const env = { ...PLAIN, DATABASE_URL: database.url, DATA_DIR: await scratch() }
+    const port = await refusedPort()
+    await port.free()
+    const service = command(
+      ['start'],
+      { ...env, PORT: String(port.port) },
+      onFullDisk('>/dev/full 2>/dev/full'),
+    )
+    const answers = async () =>
+      (await fetch(`http://127.0.0.1:${port.port}/openapi.json`)).status === 200 || undefined
+    await until('it answers', answers, 60_000)
+    const verified = await finished(['keys', 'verify'], env, onFullDisk('2>/dev/full'))
+    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('data_keys') })
+    expect(await answers()).toBe(true)
+    service.signal('SIGTERM')
+    expect(await service.ended).toEqual({ code: 0, signal: null })
+  },
+)

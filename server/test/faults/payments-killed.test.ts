@@ -1,4 +1,4 @@
-/** The service killed with -9 around each of its commits: what was answered 200 counts, and counts once. */
+/** Kills the service with -9 around each of its commits. Each payment answered with 200 is applied exactly once. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { holdUp } from '../support/hold-up.ts'
@@ -53,10 +53,10 @@ const ONCE = {
   entries: [{ action: 'payment.succeeded' }],
 }
 
-describe('killed', () => {
+describe('a service killed while it handles a payment notification', () => {
   test.each([
-    ['before the inbox has committed, it has answered nothing and kept nothing', 'before', 0],
-    ['behind the commit of the inbox, what it has not answered is kept', 'behind', 1],
+    ['before the inbox has committed: sends no answer and keeps nothing', 'before', 0],
+    ['after the commit of the inbox: keeps the unanswered notification', 'behind', 1],
   ] as const)('%s', async (_what, moment, kept) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
     const held = await holdUp(database, { table: 'payment_notifications', moment })
@@ -66,7 +66,7 @@ describe('killed', () => {
     await held.letGo()
     expect(await answer).toBe('no answer')
     expect(await inbox()).toHaveLength(kept)
-    // The provider, which has heard nothing, sends it again.
+    // The provider got no response, so it sends the notification again.
     const next = await start()
     expect(await send(next)).toBe(200)
     await untilApplied()
@@ -75,8 +75,8 @@ describe('killed', () => {
   })
 
   test.each([
-    ['before a payment has committed, the next node applies it', 'before', 'received'],
-    ['behind the commit of a payment, nobody applies it again', 'behind', 'applied'],
+    ['before a payment has committed: the next node applies it', 'before', 'received'],
+    ['after the commit of a payment: no node applies it again', 'behind', 'applied'],
   ] as const)('%s', async (_what, moment, state) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
     const held = await holdUp(database, { table: 'payments', moment })
@@ -85,7 +85,7 @@ describe('killed', () => {
     await kill(service)
     await held.letGo()
     expect(await inbox()).toEqual([{ state, times_received: 1 }])
-    // As if the lease of the dead were over.
+    // Simulates the end of the dead process's lease.
     await database.sql(
       "update payment_notifications set leased_until = now() where state = 'received'",
     )
@@ -97,12 +97,12 @@ describe('killed', () => {
   })
 })
 
-test('the database restarted during an apply: it is applied once, by the same service', async () => {
+test('a payment is applied once if the database restarts while it is applied, without a service restart', async () => {
   const { database, service, send, inbox, untilApplied, counted } = await stage()
   const held = await holdUp(database, { table: 'payments', moment: 'before' })
   expect(await send(service)).toBe(200)
   await held.met()
-  // As a restart does: every connection ends, whatever is under way.
+  // Ends every connection, as a restart does, even with work in progress.
   await database.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,

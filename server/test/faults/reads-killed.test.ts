@@ -1,4 +1,4 @@
-/** The service killed with -9 while records are read: each that has left it is in the journal. */
+/** Kills the service with -9 while records are read: the journal contains each record that was sent. */
 import { expect, test } from 'vitest'
 import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 
 const ROUNDS = 5
 const READERS = 8
-/** Records that have left in a round before its kill. */
+/** Records sent in a round before its kill. */
 const ENOUGH = 60
 const ADMIN = { subdomain: 'demo', email: 'admin@demo.local', password: 'try-Wardkeep-26' }
 
@@ -19,7 +19,7 @@ async function readOn(service: RunningService, token: string, ids: number[], lef
     const answer = await service
       .call('GET', `/api/patients/${id}`, { token })
       .catch(() => undefined)
-    // The connection broke: the service is no more.
+    // The connection broke because the service was killed.
     if (!answer) return
     expect(answer).toMatchObject({ status: 200, body: { id } })
     left.push(id)
@@ -29,7 +29,9 @@ async function readOn(service: RunningService, token: string, ids: number[], lef
 const countsOf = (ids: readonly number[]) =>
   ids.reduce((counts, id) => counts.set(id, (counts.get(id) ?? 0) + 1), new Map<number, number>())
 
-test('no record has left without its entry', { timeout: 120_000 }, async () => {
+test('every patient record that a killed service sent has its journal entry', {
+  timeout: 120_000,
+}, async () => {
   const dataDir = await scratch()
   const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'warn', DEMO: 'true' }
   const left: number[] = []

@@ -1,4 +1,4 @@
-/** A rotation of the root key that is killed: the old or the new key starts the service, by itself. */
+/** Kills a rotation of the root key. The service then starts with the old or the new key, without an operator. */
 import { readdir } from 'node:fs/promises'
 import pg from 'pg'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 let database: TestDatabase
 let dataDir: string
 
-/** The service on the folder's own keys. Answers the fingerprint of the one that it took. */
+/** Starts the service with the keys in the data folder. Returns the fingerprint of the key it used. */
 async function serve(): Promise<string> {
   const service = await openService({
     background: ['encryption'],
@@ -64,7 +64,7 @@ async function kill(run: Command): Promise<void> {
 const keyFiles = async () =>
   (await readdir(dataDir)).filter((name) => name.startsWith('root.key')).sort()
 
-test('in the transaction, at its first table and at its last, the old key is still the one', async () => {
+test('a root key rotation killed in its transaction keeps the old key, at the first and the last table', async () => {
   const old = await serve()
   const holder = await connection()
   for (const table of ['key_encryption_keys', 'root_keys']) {
@@ -76,7 +76,7 @@ test('in the transaction, at its first table and at its last, the old key is sti
     expect(await serve()).toBe(old)
     expect(await keyFiles()).toEqual(['root.key', 'root.key.next'])
   }
-  // Again, and to its end, with the key that lies there.
+  // Repeats the rotation to its end, with the key that is stored there.
   const next = await ownKeys(dataDir, silentLog).keepNext()
   const env = { DATABASE_URL: database.url, DATA_DIR: dataDir }
   const ended = await finished(['keys', 'rotate-root'], env)
@@ -85,13 +85,13 @@ test('in the transaction, at its first table and at its last, the old key is sti
   expect(await keyFiles()).toEqual(['root.key', `root.key.${old}`])
 })
 
-test('behind the commit the new key is found where it lies, and takes its place', async () => {
+test('a root key rotation killed after its commit finds the stored new key, and makes it current', async () => {
   const old = await serve()
   const [holder, next] = [await connection(), await connection()]
   await holder.query('begin; lock table root_keys in exclusive mode')
   const run = rotation()
   await waits('root_keys')
-  // In turn behind the rotation, and before its next step.
+  // Waits for the lock after the rotation, and gets it before the rotation's next step.
   const inTurn = next.query('select pg_advisory_lock($1)', [LOCKS.rootKey])
   await until('the next in turn waits', async () => {
     const [row] = await database.sql(
@@ -103,7 +103,10 @@ test('behind the commit the new key is found where it lies, and takes its place'
   })
   await holder.query('rollback')
   await inTurn
-  await until('the rotation has committed', () => /needs root key/.test(run.stderr()) || undefined)
+  await until(
+    'the rotation has committed',
+    () => /requires root key/.test(run.stderr()) || undefined,
+  )
   await kill(run)
   expect(await keyFiles()).toEqual(['root.key', 'root.key.next'])
   await next.query('select pg_advisory_unlock($1)', [LOCKS.rootKey])

@@ -1,4 +1,4 @@
-/** A scrape tells what it can, whatever becomes of a single series. */
+/** A metrics response contains every available series, even if one collector fails. */
 import type { AddressInfo } from 'node:net'
 import { Gauge } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -6,7 +6,7 @@ import { systemTime } from '../../src/lib/time.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { openMetrics } from '../../src/platform/observe/metrics.ts'
 
-/** Scrapes once, with a series of this collector beside the others. Returns the text, and what was warned of. */
+/** Scrapes once, with a series of this collector added. Returns the text and the warnings. */
 async function scrape(collect: () => void | Promise<void>) {
   const warned: unknown[][] = []
   const log = { warn: (...line: unknown[]) => void warned.push(line) } as unknown as Logger
@@ -30,11 +30,11 @@ test.each([
     'sick',
   ],
   ['fails', () => Promise.reject(new Error('sick')), 'sick'],
-  ['never ends', () => new Promise<void>(() => undefined), 'it took more than 2 seconds'],
-])('a series whose collector %s is left out, and the log names it', async (_what, collect, why) => {
+  ['never ends', () => new Promise<void>(() => undefined), 'the metric took longer than 2 seconds'],
+])('a metrics response omits and logs a series whose collector %s', async (_what, collect, why) => {
   const { text, warned } = await scrape(collect)
   expect(text).toContain('wardkeep_outbound_held 0\n')
   expect(text).toContain('process_cpu_seconds_total ')
   expect(text).not.toContain('wardkeep_sick')
-  expect(warned).toEqual([[{ err: new Error(why) }, 'telling wardkeep_sick failed']])
+  expect(warned).toEqual([[{ err: new Error(why) }, 'collection of metric wardkeep_sick failed']])
 })

@@ -1,4 +1,4 @@
-/** The service killed with -9 while people write: what was acknowledged stays, and nothing keeps running. */
+/** Kills the service with -9 during writes: acknowledged writes stay, and no process keeps running. */
 import { expect, inject, test } from 'vitest'
 import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
@@ -15,11 +15,11 @@ interface Written {
   users: number[]
 }
 
-/** The tenant in an access token. */
+/** Returns the tenant of an access token. */
 const tenantOf = (token: string): number =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).tid
 
-/** Writes until the connection breaks, noting what was acknowledged. */
+/** Writes until the connection breaks, recording the acknowledged writes. */
 async function write(
   service: RunningService,
   token: string,
@@ -42,14 +42,14 @@ async function write(
     const answer = await service
       .call('POST', `/api/admin/${path}`, { token, body })
       .catch(() => undefined)
-    // The connection broke: the service is no more.
+    // The connection broke because the service was killed.
     if (!answer) return
     expect(answer).toMatchObject({ status: 201 })
     acknowledged[path].push(answer.body.id)
   }
 }
 
-test(`loses no acknowledged write and no journal entry in ${ROUNDS} kills under writes, and leaves no server`, {
+test(`${ROUNDS} kills during writes lose no acknowledged write or journal entry, and leave no server`, {
   timeout: 480_000,
 }, async () => {
   const dataDir = await scratch()
@@ -58,7 +58,7 @@ test(`loses no acknowledged write and no journal entry in ${ROUNDS} kills under 
   let token: string | undefined
   for (let round = 1; round <= ROUNDS; round++) {
     const service = await startService(env)
-    // The first round's token is good for all of them: its key outlives the kills as well.
+    // The first round's token is valid in every round, because its key survives the kills too.
     token ??= await tokenOf(service)
     const bearer = token
     const writers = [
@@ -74,7 +74,7 @@ test(`loses no acknowledged write and no journal entry in ${ROUNDS} kills under 
     service.signal('SIGKILL')
     await service.ended
     await Promise.all(writers)
-    // The next start is at once, while the server of this one may still be stopping.
+    // The next round starts at once, even if this round's server is still stopping.
   }
 
   const last = await startService(env)
@@ -102,7 +102,7 @@ test(`loses no acknowledged write and no journal entry in ${ROUNDS} kills under 
       ).map(({ resource_id }) => Number(resource_id)),
     )
     expect(acknowledged[table].filter((id) => !kept.has(id))).toEqual([])
-    // Also what committed without an answer: no row without its entry, no entry without its row.
+    // Includes commits without a response: every row has its entry, and every entry its row.
     expect([...kept].sort()).toEqual([...journaled].sort())
   }
   expect(acknowledged.departments.length).toBeGreaterThan(ROUNDS)

@@ -1,4 +1,4 @@
-/** What keeps the service from starting is said in a sentence or two on stderr, with exit code 1. */
+/** A failed startup prints one or two sentences on stderr and exits with code 1. */
 import { spawnSync } from 'node:child_process'
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -16,7 +16,7 @@ const on = (dataDir: string, more: NodeJS.ProcessEnv = {}) => ({
   ...more,
 })
 
-/** A listener on a port of its own, until the test ends. */
+/** Opens a listener on its own port until the test ends. */
 async function occupied(): Promise<number> {
   const server = createServer()
   const port = await freePort()
@@ -25,20 +25,20 @@ async function occupied(): Promise<number> {
   return port
 }
 
-describe('the start is refused', () => {
-  test('on a data folder that another service has, naming that one, which goes on', async () => {
+describe('the service refuses to start', () => {
+  test('on a data folder in use by another service, which is named and keeps running', async () => {
     const dataDir = await scratch()
     const first = await startService(on(dataDir))
     const lines = await refusedStart(on(dataDir))
     expect(lines).toHaveLength(1)
     expect(lines[0]).toContain(`process ${first.pid}, `)
     expect(lines[0]).toContain(dataDir)
-    expect(lines[0]).toContain('stop it first')
+    expect(lines[0]).toContain('Stop it first')
     expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
     await first.stop()
   })
 
-  test('on a folder of another major version of PostgreSQL, with the way to upgrade', async () => {
+  test('on a folder of another major version of PostgreSQL, with upgrade instructions', async () => {
     const dataDir = await scratch()
     await (await startService(on(dataDir))).stop()
     const file = join(dataDir, 'postgres', 'PG_VERSION')
@@ -46,18 +46,18 @@ describe('the start is refused', () => {
     await writeFile(file, '17\n')
     const lines = await refusedStart(on(dataDir))
     expect(lines).toHaveLength(2)
-    expect(lines[0]).toMatch(/PostgreSQL 17, and this release of Wardkeep runs PostgreSQL 18\.$/)
+    expect(lines[0]).toMatch(/PostgreSQL 17, but this release of Wardkeep uses PostgreSQL 18\.$/)
     expect(lines[1]).toMatch(/upgrade.*backup.*restore/)
     await writeFile(file, own)
     await (await startService(on(dataDir))).stop()
   })
 
-  test.runIf(isRoot)('in a folder that the server account cannot reach', async () => {
+  test.runIf(isRoot)('in a folder that the server account cannot access', async () => {
     const wall = await scratch()
     await chmod(wall, 0o700)
     const lines = await refusedStart(on(join(wall, 'data')))
     expect(lines).toEqual([expect.stringContaining(`is inside ${wall}, which the account "`)])
-    expect(lines[0]).toContain('set DATA_DIR')
+    expect(lines[0]).toContain('Set DATA_DIR')
   })
 
   test('on a full disk, at the first start and at a later one', async (context) => {
@@ -71,7 +71,7 @@ describe('the start is refused', () => {
         () => spawnSync('umount', [dataDir]).status === 0 || undefined,
       )
     })
-    const isFull = [expect.stringMatching(/^The disk of the data folder .* is full: free some/)]
+    const isFull = [expect.stringMatching(/^The disk of the data folder .* is full\. Free some/)]
     expect(await refusedStart(on(dataDir))).toEqual(isFull)
     spawnSync('mount', ['-o', 'remount,size=160m', dataDir])
     await (await startService(on(dataDir))).stop()
@@ -81,37 +81,43 @@ describe('the start is refused', () => {
     await (await startService(on(dataDir))).stop()
   })
 
-  test('on a port that is taken, before anything is made', async () => {
+  test('on a port that is in use, before it creates any file', async () => {
     const dataDir = await scratch()
     const port = await occupied()
     const lines = await refusedStart(on(dataDir, { PORT: String(port) }))
     expect(lines).toEqual([
-      expect.stringMatching(new RegExp(`^PORT: ${port} is taken on 127\\.0\\.0\\.1; .*\\.$`)),
+      expect.stringMatching(
+        new RegExp(`^PORT: port ${port} is already in use on 127\\.0\\.0\\.1\\. .*\\.$`),
+      ),
     ])
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('on a metrics port that is taken, by that name', async () => {
+  test('on a metrics port that is in use, naming the variable', async () => {
     const port = await occupied()
     const lines = await refusedStart(on(await scratch(), { METRICS_PORT: String(port) }))
-    expect(lines).toEqual([expect.stringMatching(new RegExp(`^METRICS_PORT: ${port} is taken`))])
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^METRICS_PORT: port ${port} is already in use`)),
+    ])
   })
 
-  test('on one port for both, before anything is made', async () => {
+  test('with the same port for requests and metrics, before it creates any file', async () => {
     const dataDir = await scratch()
     const port = String(await freePort())
     const lines = await refusedStart(on(dataDir, { PORT: port, METRICS_PORT: port }))
-    expect(lines).toEqual([expect.stringMatching(new RegExp(`^METRICS_PORT: ${port} is taken`))])
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^METRICS_PORT: port ${port} is already in use`)),
+    ])
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('on an address that is not of this machine', async () => {
+  test('on an address that does not belong to the computer', async () => {
     const lines = await refusedStart(on(await scratch(), { HOST: '192.0.2.7' }))
     expect(lines).toEqual([expect.stringMatching(/^HOST, PORT: cannot listen on 192\.0\.2\.7:0/)])
   })
 
-  test('on a name that no host can have, of the metrics', async () => {
-    // Too long for a question to a name server.
+  test('on an invalid host name for the metrics listener', async () => {
+    // Longer than a DNS label may be.
     const more = { METRICS_HOST: 'a'.repeat(64), METRICS_PORT: '9090' }
     const lines = await refusedStart(on(await scratch(), more))
     expect(lines).toEqual([

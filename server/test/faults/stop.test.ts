@@ -1,4 +1,4 @@
-/** A signal stops the service: what runs is finished, nothing new is taken, and it ends in time. */
+/** A signal stops the service: it finishes running requests, accepts no new ones, and ends in time. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
@@ -18,7 +18,7 @@ import { scratch } from '../support/scratch.ts'
 import { openSmtp } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 
-/** The ten seconds that a stop may take (decisions §12), and some for a busy machine to notice. */
+/** The ten seconds allowed for shutdown (decisions §12), and some for a busy machine to notice. */
 const IN_TIME = 15_000
 
 const endsInTime = async (service: RunningService): Promise<Ended> => {
@@ -29,7 +29,7 @@ const endsInTime = async (service: RunningService): Promise<Ended> => {
   return until('the service has ended', () => ended, IN_TIME)
 }
 
-/** A request that is under way: its head and half of its body are sent. */
+/** Starts a request by sending its head and half of its body. */
 async function begunRequest(service: RunningService, token: string, name: string) {
   const { hostname, port } = new URL(service.address)
   const body = JSON.stringify({ name })
@@ -49,7 +49,7 @@ async function begunRequest(service: RunningService, token: string, name: string
     `POST /api/admin/departments HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
   )
-  // The service has read the head once it asks for the rest.
+  // A 100 Continue shows that the service has read the head.
   await until('the request has begun', () => received.includes('100 Continue') || undefined)
   socket.write(body.slice(0, 4))
   return {
@@ -70,8 +70,8 @@ const refusesConnections = (service: RunningService) =>
     }).finally(() => socket.destroy())
   })
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
-  test('the request under way is finished, no new one is taken, and the exit is clean', async () => {
+describe.each(['SIGTERM', 'SIGINT'] as const)('shutdown on %s', (signal) => {
+  test('finishes the running request, accepts no new one, and exits cleanly', async () => {
     const dataDir = await scratch()
     const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'info' }
     const service = await startService(env)
@@ -83,7 +83,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
     expect(answer).toContain('"name":"Last ward"')
     expect(await endsInTime(service)).toEqual({ code: 0, signal: null })
     expect(service.stderr()).toBe('')
-    // The last lines of the log are not lost.
+    // The last log lines must not be lost.
     expect(service.stdout()).toContain('"msg":"stopped"')
     await nobodyLeft(dataDir)
     const again = await startService(env)
@@ -95,7 +95,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
   })
 })
 
-test('a request that never ends does not keep the service from stopping in time', async () => {
+test('a request that never ends does not delay shutdown beyond the limit', async () => {
   const dataDir = await scratch()
   const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
   await begunRequest(service, await tokenOf(service), 'Never')
@@ -104,7 +104,7 @@ test('a request that never ends does not keep the service from stopping in time'
   await nobodyLeft(dataDir)
 })
 
-test('a request that takes its time keeps no job from being given back', async () => {
+test('a slow request does not prevent jobs from being returned to the queue', async () => {
   const database = await emptyDatabase()
   const smtp = await openSmtp({ fates: ['stall at the end'] })
   const service = await startService({
@@ -130,7 +130,7 @@ test('a request that takes its time keeps no job from being given back', async (
   await endsInTime(service)
 })
 
-test('a second signal during the stop changes nothing', async () => {
+test('a second signal during shutdown has no effect', async () => {
   const dataDir = await scratch()
   const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
   const request = await begunRequest(service, await tokenOf(service), 'Last ward')
@@ -143,10 +143,10 @@ test('a second signal during the stop changes nothing', async () => {
 })
 
 test.each([
-  ['the making of the database', 'making the database'],
-  ['the migrations', 'migrated'],
-  ['the last steps', 'listening for changes'],
-])('a signal during %s ends the start, and the next one is whole', async (_, line) => {
+  ['the creation of the database', 'database is being created'],
+  ['the migrations', 'migration applied'],
+  ['the last steps', 'change listener connected'],
+])('a signal during %s ends startup, and the next start is complete', async (_, line) => {
   const dataDir = await scratch()
   const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'info' }
   const begun = command(['start'], env)

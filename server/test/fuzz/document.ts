@@ -1,4 +1,4 @@
-/** Reads the OpenAPI document as a client would: operations, their inputs, their answers. */
+/** Reads the OpenAPI document as a client would: operations, inputs and responses. */
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -49,12 +49,12 @@ export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(docum
 )
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
-// ajv-formats is CommonJS; its types hide that the function itself is what is imported.
+// ajv-formats is CommonJS; its types hide that the import is the function itself.
 ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
 ajv.addSchema(document, 'openapi')
 const compiled = new Map<string, ValidateFunction>()
 
-/** What is wrong with an answer by the document; undefined when it is one that is described. */
+/** Returns why a response does not match the document; undefined if it does. */
 export function faultOf(
   operation: Described,
   answer: { status: number; body: unknown },
@@ -65,7 +65,7 @@ export function faultOf(
   if (type !== undefined && type !== 'application/json') {
     // A list of lines may be empty.
     const isFile = typeof answer.body === 'string' || type.startsWith('text/')
-    return isFile ? undefined : 'there is no file where one is described'
+    return isFile ? undefined : 'the described file is missing'
   }
   const schema = response.content?.['application/json']?.schema
   if (!schema)

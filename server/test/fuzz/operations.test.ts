@@ -1,6 +1,6 @@
 /**
- * Every operation of the document, asked anything by anyone: no fault of ours, and no answer but
- * those described. `FUZZ_SEED` and `FUZZ_RUNS` repeat or widen a run.
+ * Fuzzes every operation of the document as every kind of caller: no 500, and only documented responses.
+ * `FUZZ_SEED` and `FUZZ_RUNS` repeat or widen a run.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -33,7 +33,7 @@ const seen = new Map<string, Set<number>>()
 
 beforeAll(async () => {
   process.stdout.write(`fuzzing with FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n`)
-  // Without background work: a replay is still under way when it is cancelled.
+  // Runs no background work, so a replay is still running when it is cancelled.
   service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
@@ -44,7 +44,7 @@ beforeAll(async () => {
   knownHash = row?.password_hash ?? ''
 })
 
-/** Who asks; signed in anew when a request of the run has signed them out. */
+/** The callers. Signs in again if a request of the run has signed the caller out. */
 const CALLERS: Record<string, () => Promise<string | undefined>> = {
   superadmin: async () => {
     root = await alive(root)
@@ -61,7 +61,7 @@ const CALLERS: Record<string, () => Promise<string | undefined>> = {
   nobody: async () => undefined,
 }
 
-/** The person, able to go on whatever the run has done to their account. */
+/** Returns the person, restored if the run has changed or deleted their account. */
 async function alive(person: Person): Promise<Person> {
   const me = await service.call('GET', '/api/users/me', { token: person.token })
   if (me.status === 200 && me.body.role === person.role) return person
@@ -88,7 +88,7 @@ async function alive(person: Person): Promise<Person> {
   return { ...person, token: tokens.access_token, refresh: tokens.refresh_token }
 }
 
-/** Fresh records for requests to find: those of the test before may be gone. */
+/** Creates records for requests to find, because the previous test may have deleted its own. */
 async function newRecords(role: string, operation: string): Promise<Known> {
   await forgive(service)
   root = await alive(root)
@@ -130,24 +130,24 @@ async function newRecords(role: string, operation: string): Promise<Known> {
   }
 }
 
-/** A patient of the clinic, whom its administrator sees; or one to be put back. */
+/** Creates a patient that the clinic's administrator can see, or a deleted one to restore. */
 async function newPatient(isDeleted: boolean): Promise<number> {
   const { token } = clinic.people.admin
-  // Of no department that a request may have deleted.
+  // A request may have deleted any department, so the patient has none.
   const body = { full_name: 'Paula Patient', department_id: null }
   const { id } = (await service.call('POST', '/api/patients', { token, body })).body
   if (isDeleted) await service.call('DELETE', `/api/patients/${id}`, { token })
   return id
 }
 
-/** A backup of the caller's tenant, and the job that has made it; what a request has begun is over. */
+/** Creates a backup of the caller's tenant and its finished job. Ends jobs that a request started. */
 async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
   const clinic = { id: tenant_id } as Clinic
   const { backupId, jobId } = await furnishBackup(service, clinic)
   return { backup_id: backupId, job_id: jobId }
 }
 
-/** A fix that waits to be confirmed: what it was for has gone meanwhile. */
+/** Creates a fix that awaits confirmation, although its finding is already gone. */
 async function newFix(): Promise<Known['named']> {
   await service.call('POST', '/api/admin/self-healing/seed-fixes', { token: root.token })
   const [fix] = await service.database.sql<{ id: number }>(
@@ -157,7 +157,7 @@ async function newFix(): Promise<Known['named']> {
   return { fix_id: fix.id }
 }
 
-/** A payment of the clinic, and a notification that failed: nobody is at work here to make them. */
+/** Creates a payment and a failed notification directly, because no worker runs here. */
 async function newPayment(): Promise<Known['named']> {
   const id = crypto.randomUUID()
   const payload = JSON.stringify(cardnetNotice('succeeded', { id, amount: 'much' }, { id }))
@@ -181,7 +181,7 @@ async function newPayment(): Promise<Known['named']> {
   return made
 }
 
-/** A webhook of the caller's tenant, in place of those before, with an old secret, a delivery and a replay. */
+/** Replaces the webhooks of the caller's tenant with one that has an old secret, a delivery and a replay. */
 async function newWebhook({ token, tenant_id }: Person): Promise<Known['named']> {
   await service.database.sql('delete from webhooks where tenant_id = $1', [tenant_id])
   const body = { url: 'http://127.0.0.1:9/', events: ['tenant.restored'] }
@@ -195,7 +195,7 @@ async function newWebhook({ token, tenant_id }: Person): Promise<Known['named']>
   return { webhook_id: id, delivery_id: list.body.items[0].id, replay_id }
 }
 
-/** A replay that no job can end first: all is queued, and some of it waits. */
+/** Creates a replay that no job can finish first: all of it is queued, and some of it waits. */
 async function newReplay(webhookId: number): Promise<number> {
   const [replay] = await service.database.sql<{ id: number }>(
     `with replay as (
@@ -230,12 +230,12 @@ async function ask(operation: Described, token: string | undefined, request: any
 describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
   '%s',
   (_, operation) => {
-    // What only clinicians may do is asked by one; elsewhere they come no further than others.
+    // Clinicians call the operations that only they may use. Elsewhere they reach no further than other roles.
     const roles = Object.keys(CALLERS).filter(
       (role) => role !== 'doctor' || operation.id === 'breakGlass',
     )
-    test.each(roles)('asked anything by %s', async (role) => {
-      // Nobody comes no further than the token where one is needed.
+    test.each(roles)('answers requests of %s as documented', async (role) => {
+      // An anonymous caller is stopped by the missing token, so fewer runs are enough.
       const isOpen = operation.responses[401] === undefined || operation.id === 'login'
       const numRuns = role === 'nobody' && !isOpen ? Math.ceil(RUNS / 8) : RUNS
       const known = await newRecords(role, operation.id)
@@ -251,7 +251,7 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
 )
 
 afterAll(() => {
-  // A run in which everything was refused would have shown nothing.
+  // A run in which every request was refused would have tested nothing.
   const untried = [...seen].filter(([, statuses]) => Math.min(...statuses) >= 300)
   const needSecrets = [
     'login',
@@ -265,7 +265,7 @@ afterAll(() => {
     'linkMessenger',
     'receiveMessengerUpdate',
     'receiveCardnetNotification',
-    // No secret, but a body that only its provider describes.
+    // Needs no secret, but a body that only its provider describes.
     'receivePaygateNotification',
   ]
   expect(untried.map(([id]) => id).filter((id) => !needSecrets.includes(id))).toEqual([])

@@ -1,4 +1,4 @@
-/** Whole requests to an operation, made of the values that its description asks for. */
+/** Builds whole requests to an operation from values that its description asks for. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Described } from './document.ts'
 import { hostile, hostileText, type Known, nearlyValid, valid } from './values.ts'
@@ -11,7 +11,7 @@ export interface FuzzedRequest {
 
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())
 
-/** Text of a value in a path or a query; mostly what is asked for. */
+/** Generates the text of a path or query parameter, mostly a valid one. */
 function parameter(schema: object, known: Known): Arbitrary<string> {
   return fc.oneof(
     { weight: 3, arbitrary: valid(schema, known).map(String) },
@@ -30,7 +30,7 @@ function pathOf({ path, parameters }: Described, known: Known): Arbitrary<string
   )
   return values.map((texts) =>
     named.reduce(
-      // An empty segment would be another path, which is not what is asked here.
+      // An empty segment would be another path, which is not tested here.
       (made, { name }, index) => made.replace(`{${name}}`, encode(texts[index] || '0')),
       path,
     ),
@@ -43,11 +43,11 @@ function queryOf({ parameters }: Described, known: Known): Arbitrary<string> {
     ...named.map(({ name, schema }) => parameter(schema, known).map((text) => [name, text])),
     fc.tuple(hostileText, hostileText),
   )
-  // What is required is mostly there: without it nothing but a 422 is ever seen.
+  // Includes required parameters in most requests, because without them the only answer is 422.
   const needed = named
     .filter(({ required }) => required)
     .map(({ name, schema }) => parameter(schema, known).map((text) => [name, text]))
-  // Any other parameter is refused, so where none is known there is mostly none.
+  // Adds few parameters if the operation has none, because unknown ones are refused.
   const some = fc.oneof(
     { weight: named.length === 0 ? 6 : 1, arbitrary: fc.tuple(...needed) },
     { weight: 1, arbitrary: fc.array(one, { maxLength: 5 }) },
@@ -60,7 +60,7 @@ function queryOf({ parameters }: Described, known: Known): Arbitrary<string> {
     })
 }
 
-/** JSON text; lone surrogates stay as escapes, which JSON can say and UTF-8 cannot. */
+/** Returns JSON text. Keeps lone surrogates as escapes, which JSON allows and UTF-8 does not. */
 const json = (value: unknown) => JSON.stringify(value)
 
 function bodyOf({ body }: Described, known: Known): Arbitrary<string | undefined> {
@@ -75,7 +75,7 @@ function bodyOf({ body }: Described, known: Known): Arbitrary<string | undefined
   )
 }
 
-/** Requests to the operation: right, nearly right and hostile ones. */
+/** Generates requests to the operation: valid, nearly valid and hostile ones. */
 export function requests(operation: Described, known: Known): Arbitrary<FuzzedRequest> {
   return fc.record({
     path: pathOf(operation, known),

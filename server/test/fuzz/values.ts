@@ -1,12 +1,12 @@
-/** Values for a schema: right ones, nearly right ones, and those that an attacker would send. */
+/** Generates values for a schema: valid, nearly valid, and those that an attacker would send. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Schema } from './document.ts'
 
-/** Ids that exist in the run, for requests that come further than a 404. */
+/** IDs that exist in the run, for requests that get further than a 404. */
 export interface Known {
   ids: number[]
   words: string[]
-  /** Of path parameters, by name: records that belong together. */
+  /** Path parameters by name, for records that belong together. */
   named: Record<string, number | string>
 }
 
@@ -97,7 +97,7 @@ export const hostileText: Arbitrary<string> = fc.oneof(
   fc.double().map(String),
 )
 
-/** A value that the schema takes. */
+/** Generates a value that matches the schema. */
 export function valid(schema: Schema, known: Known): Arbitrary<unknown> {
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type
   const value = validOf(type, schema, known)
@@ -125,7 +125,7 @@ function integer({ minimum = 1, maximum = 1_000 }: Schema, { ids }: Known): Arbi
 function text(schema: Schema, { words }: Known): Arbitrary<string> {
   const { format, minLength = 0, maxLength = 60 } = schema
   if (format === 'email') return fc.emailAddress()
-  // Where nothing listens: what is asked here sends nothing to anybody.
+  // Nothing listens at this address, so the test sends nothing to anyone.
   if (format === 'uri')
     return fc.constantFrom('http://127.0.0.1:9/', 'http://127.0.0.1:9/hook?a=b#c', 'https://[::1]/')
   if (format === 'date-or-time')
@@ -148,7 +148,7 @@ function validObject({ properties = {}, required = [] }: Schema, known: Known) {
   return fc.record(Object.fromEntries(fields), { requiredKeys: required })
 }
 
-/** A body that is right but for one field, or has one too many. */
+/** Generates a body that is valid except for one wrong or extra field. */
 export function nearlyValid(schema: Schema, known: Known): Arbitrary<unknown> {
   const names = Object.keys(schema.properties ?? {})
   const extra = ['id', 'password_hash', 'is_platform', 'role', 'tenant_id', 'created_at', 'x']

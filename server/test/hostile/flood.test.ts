@@ -1,4 +1,4 @@
-/** Floods that a stranger can send on few connections: none makes the service hold much for them. */
+/** Floods from a stranger over few connections: none makes the service hold much memory. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
@@ -25,7 +25,7 @@ function dial(): Socket {
   return socket
 }
 
-/** Bytes that the process uses once garbage is gone, those outside of the heap included. */
+/** Returns the bytes in use after garbage collection, including memory outside the heap. */
 function bytesInUse(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -33,7 +33,7 @@ function bytesInUse(): number {
   return heapUsed + external + arrayBuffers
 }
 
-test('holds little for six thousand pipelined requests whose responses are never read', async () => {
+test('the service uses little memory for six thousand pipelined requests whose responses are never read', async () => {
   await service.call('GET', '/openapi.json')
   const before = bytesInUse()
   const answered = service.logged.length
@@ -47,7 +47,7 @@ test('holds little for six thousand pipelined requests whose responses are never
   expect(bytesInUse() - before).toBeLessThan(60 * MIB)
 })
 
-test('refuses a body in single bytes, and closes the connection', async () => {
+test('a body sent in single bytes is refused, and its connection is closed', async () => {
   const body = JSON.stringify({ email: 'a@b.test', password: 'x'.repeat(16_000) })
   const socket = dial()
   let received = ''
@@ -63,7 +63,7 @@ test('refuses a body in single bytes, and closes the connection', async () => {
   expect(received).toContain('"code":"body_in_pieces"')
 })
 
-test('takes a body in pieces of a few hundred bytes', async () => {
+test('a body sent in pieces of a few hundred bytes is accepted', async () => {
   const body = JSON.stringify({
     email: 'a@b.test',
     password: 'x'.repeat(100),

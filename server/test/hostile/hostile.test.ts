@@ -1,9 +1,9 @@
-/** What a hostile or unlucky caller tries: each answer stays small, honest and in its place. */
+/** Hostile or faulty callers get small and correct responses, and affect no other caller. */
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
-import { openScopes } from '../../src/platform/db/index.ts'
+import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { newColleague } from '../sessions/users.ts'
 import { mailsTo } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-describe('a body made to be refused', () => {
+describe('a request body designed to cause a large error response', () => {
   const faultsOf = async (path: string, body: object) => {
     const { token } = clinic.people.admin
     const method = path.startsWith('/api/webhooks') ? 'POST' : 'PUT'
@@ -29,38 +29,38 @@ describe('a body made to be refused', () => {
     return answer.body.detail as { loc: string[]; msg: string }[]
   }
 
-  test('of 1 MiB is not even read where no token is asked for', async () => {
+  test('of 1 MiB is not even read where no token is required', async () => {
     const lists = { x: Array.from({ length: 300_000 }, () => ({})) }
     const keys = Object.fromEntries(Array.from({ length: 95_000 }, (_, at) => [`k${at}`, 0]))
     for (const body of [lists, keys])
       expect((await service.call('POST', '/api/auth/login', { body })).status).toBe(413)
   })
 
-  test('is refused with one fault for a whole list of wrong roles', async () => {
+  test('gets one error for a whole list of invalid roles', async () => {
     const require_totp = Array.from({ length: 30_000 }, () => 1)
     const faults = await faultsOf(`/api/admin/tenants/${clinic.id}`, { settings: { require_totp } })
     expect(faults.map(({ loc }) => loc.join('.'))).toEqual(['body.settings.require_totp'])
   })
 
-  test('is refused with one fault for a whole list of numbers in place of events', async () => {
+  test('gets one error for a whole list of numbers in place of events', async () => {
     const events = Array.from({ length: 30_000 }, () => 0)
     const faults = await faultsOf('/api/webhooks/register', { url: 'https://a.test/', events })
     expect(faults).toMatchObject([{ loc: ['body', 'events'], type: 'too_long' }])
   })
 
-  test('is told of fifty faults, of which the last counts the others', async () => {
+  test('gets at most fifty errors, the last of which counts the others', async () => {
     const events = Array.from({ length: 100 }, () => 'nothing')
     const faults = await faultsOf('/api/webhooks/register', { url: 7, events })
     expect(faults).toHaveLength(50)
     expect(faults[0]?.loc).toEqual(['body', 'url'])
     expect(faults.at(-1)).toEqual({
       loc: ['body'],
-      msg: 'Value error, and 52 more faults',
+      msg: 'Value error, and 52 more errors',
       type: 'value_error',
     })
   })
 
-  test('gets an answer that is not much larger than itself', async () => {
+  test('gets a response that is smaller than the body itself', async () => {
     let nested: unknown = Array.from({ length: 3_000 }, () => '\0')
     for (let level = 0; level < 30; level += 1) nested = { ['k'.repeat(1000)]: nested }
     const faults = await faultsOf(`/api/admin/tenants/${clinic.id}`, { settings: nested })
@@ -69,7 +69,7 @@ describe('a body made to be refused', () => {
   })
 })
 
-test('who is blocked while sending a body slowly does nothing with it', async () => {
+test('a request of a user who is blocked while its body arrives slowly has no effect', async () => {
   await service.app.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = service.app.server.server.address() as AddressInfo
   const made = await newColleague(service, clinic, 'admin')
@@ -89,7 +89,7 @@ test('who is blocked while sending a body slowly does nothing with it', async ()
       (response) => resolve(response.resume().statusCode),
     )
     sending.once('error', reject)
-    // The head is judged in the turn in which the server has read it; the body is still to come.
+    // The server checks the request head when it reads it. The body arrives later.
     service.app.server.server.once('request', () =>
       setImmediate(async () => {
         const { token } = clinic.people.admin
@@ -106,8 +106,8 @@ test('who is blocked while sending a body slowly does nothing with it', async ()
   expect(nurse.full_name).not.toBe('Changed')
 })
 
-describe('with a stolen access token of an administrator', () => {
-  test('neither their own password nor their own second factor can be set aside', async () => {
+describe("the thief of an administrator's access token", () => {
+  test("cannot remove the administrator's second factor or change the password", async () => {
     const { token, id } = clinic.people.admin
     const password = await service.call('PUT', `/api/admin/users/${id}/password`, {
       token,
@@ -121,7 +121,7 @@ describe('with a stolen access token of an administrator', () => {
   })
 })
 
-test('options in the URL of the database do not take the role away', async () => {
+test('options in the database URL cannot bypass the application role', async () => {
   const url = new URL(service.database.url)
   url.searchParams.set('options', '-c search_path=public')
   const db = openScopes(
@@ -129,14 +129,7 @@ test('options in the URL of the database do not take the role away', async () =>
     {
       clock: systemTime,
       size: 1,
-      changes: {
-        subscribe: () => () => undefined,
-        invalidate: () => undefined,
-        notify: () => undefined,
-        trusted: () => true,
-        isClosed: () => false,
-        stop: async () => undefined,
-      },
+      changes: alone,
       log: silentLog,
     },
   )
@@ -147,7 +140,7 @@ test('options in the URL of the database do not take the role away', async () =>
   expect(new Set(seen.map((row) => row.tenant_id))).toEqual(new Set([clinic.id]))
 })
 
-describe('other spellings of an address', () => {
+describe('other spellings of an e-mail address', () => {
   const spellings = [
     (email: string) => email.replace('@', '\u200b@'),
     (email: string) => email.replace('i', '\u0130'),
@@ -164,7 +157,7 @@ describe('other spellings of an address', () => {
     ])
   })
 
-  test('bring no more mails into a mailbox', async () => {
+  test('send no additional mails to the mailbox', async () => {
     const ask = (email: string) =>
       service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })
     for (const spell of spellings)
@@ -175,7 +168,7 @@ describe('other spellings of an address', () => {
     expect(mails.filter(({ subject }) => subject === 'Choose a new password')).toHaveLength(3)
   })
 
-  test('buy no further guesses at an account', async () => {
+  test('allow no additional guesses at the account', async () => {
     const guess = (email: string) =>
       service.call('POST', '/api/auth/login', {
         body: { email, password: 'wrong-Horse-1', subdomain: 'north' },
@@ -184,7 +177,7 @@ describe('other spellings of an address', () => {
     for (const spell of spellings) {
       const email = spell(address)
       const answer = await guess(email)
-      // Where it is taken for the account it is counted with it, and where not, it is none.
+      // A spelling that names the account counts towards its limit. Any other spelling is not the account.
       const right = await service.call('POST', '/api/auth/login', {
         body: { email, password: PASSWORD, subdomain: 'north' },
       })
@@ -193,7 +186,7 @@ describe('other spellings of an address', () => {
     }
   })
 
-  test('make no second account', async () => {
+  test('create no second account', async () => {
     const { token } = clinic.people.admin
     for (const spell of [...spellings, (email: string) => email.toUpperCase()]) {
       const answer = await service.call('POST', '/api/admin/users', {
@@ -213,7 +206,7 @@ describe('other spellings of an address', () => {
   }
 })
 
-test('a refusal that cannot be written down is not answered as one', async () => {
+test('a refusal that cannot be journaled is answered 500 instead', async () => {
   const { token } = clinic.people.nurse
   const path = '/api/admin/users'
   expect((await service.call('GET', path, { token })).status).toBe(403)
@@ -231,7 +224,7 @@ test.each([
   ['is not read backwards', 'Ward \u202egnp.exe'],
   ['hides nothing', 'Wa\u200brd'],
   ['has no other invisible letters', 'Ward\u{e0041}\ufeff\u00ad'],
-])('a name %s', async (_, name) => {
+])('a name %s, or is rejected', async (_, name) => {
   const { token } = clinic.people.admin
   const answer = await service.call('POST', '/api/admin/departments', { token, body: { name } })
   expect(answer).toMatchObject({
@@ -240,14 +233,14 @@ test.each([
   })
 })
 
-test('a name keeps what joins its letters', async () => {
+test('characters that join letters are kept in a name', async () => {
   const { token } = clinic.people.admin
   const body = { name: 'می\u200cخواهم 👩🏽\u200d⚕️' }
   const answer = await service.call('POST', '/api/admin/departments', { token, body })
   expect(answer).toMatchObject({ status: 201, body })
 })
 
-test('a tenant is chosen by Host alone, never by X-Forwarded-Host, also behind a proxy', async () => {
+test('the tenant is chosen by the Host header, never by X-Forwarded-Host, also behind a proxy', async () => {
   const proxied = await openService({
     background: ['jobs'],
     database: service.database,

@@ -1,4 +1,4 @@
-/** Text that is SQL or a pattern elsewhere: in a filter it is text, and as a column it is refused. */
+/** SQL and patterns as input: a filter takes them as plain text, and a sort column rejects them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -25,14 +25,14 @@ beforeAll(async () => {
 const list = (path: string, query: Record<string, string>) =>
   service.call('GET', path, { token: clinic.people.admin.token, query })
 
-describe.each(INJECTED)('%s', (text) => {
-  test('is no column to sort by, and no direction', async () => {
+describe.each(INJECTED)('the SQL injection %s', (text) => {
+  test('is rejected as a sort column and as a direction', async () => {
     for (const path of LISTS)
       for (const name of ['sort_by', 'sort_order'])
         expect((await list(path, { [name]: text })).status).toBe(422)
   })
 
-  test('is text that nothing holds, where it is searched for', async () => {
+  test('is plain text without a match in a search', async () => {
     for (const path of SEARCHED)
       expect(await list(path, { search: text })).toMatchObject({ status: 200, body: { total: 0 } })
     expect(await list('/api/admin/audit', { action: text })).toMatchObject({
@@ -43,13 +43,13 @@ describe.each(INJECTED)('%s', (text) => {
 })
 
 test.each(['%', '_', '%%', '\\', 'a%n', '____'])(
-  'the wildcard %s finds only what holds it as a character',
+  'a search matches the wildcard %s only literally',
   async (search) => {
     for (const path of SEARCHED) expect((await list(path, { search })).body.total).toBe(0)
   },
 )
 
-test('what was sent has changed nothing', async () => {
+test('all these requests leave the data unchanged', async () => {
   const [{ count } = { count: 0 }] = await service.database.sql<{ count: number }>(
     'select count(*)::int as count from users',
   )

@@ -1,4 +1,4 @@
-/** Requests that are ambiguous on the wire: none is taken for two, and none leaves its place. */
+/** Ambiguous requests on the wire are never read as two requests, and never leave their path. */
 
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -17,7 +17,7 @@ beforeAll(async () => {
   port = (service.app.server.server.address() as AddressInfo).port
 })
 
-/** Sends bytes on a connection of their own. Returns all that came back until the server closed it. */
+/** Sends bytes on a new connection. Returns everything received until the server closed it. */
 function exchange(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
@@ -32,16 +32,16 @@ function exchange(bytes: string): Promise<string> {
   })
 }
 
-/** The status of each answer on the connection, in order. */
+/** Returns the status of each response on the connection, in order. */
 const statusesOf = (answer: string) =>
   [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
 
 const lines = (...text: string[]) => `${text.join('\r\n')}\r\n\r\n`
 
-/** What a smuggled second request would be: its answer is unlike any other here. */
+/** A smuggled second request. Its response differs from every other response in this test. */
 const HIDDEN = lines('GET /healthz HTTP/1.1', 'Host: x')
 
-describe('a request that says its length twice', () => {
+describe('a request that states its length twice', () => {
   const SENT = 'POST /api/auth/login HTTP/1.1'
 
   test.each([
@@ -50,13 +50,16 @@ describe('a request that says its length twice', () => {
     ['as a list of lengths', [`Content-Length: 2, ${HIDDEN.length + 2}`], '{}'],
     ['in chunks that are not the last coding', ['Transfer-Encoding: chunked, gzip'], '0\r\n\r\n'],
     ['in an unknown coding', ['Transfer-Encoding: xchunked', 'Content-Length: 2'], '{}'],
-  ])('%s is refused, and what follows is not read', async (_what, headers, body) => {
-    const request = `${lines(SENT, 'Host: x', 'Content-Type: application/json', ...headers)}${body}`
-    expect(statusesOf(await exchange(request + HIDDEN))).toEqual([400])
-  })
+  ])(
+    'is refused with %s, and the rest of the connection is not read',
+    async (_what, headers, body) => {
+      const request = `${lines(SENT, 'Host: x', 'Content-Type: application/json', ...headers)}${body}`
+      expect(statusesOf(await exchange(request + HIDDEN))).toEqual([400])
+    },
+  )
 })
 
-test('a body that breaks off is the doing of its sender, and no word of a lost database', async () => {
+test("a body that breaks off is logged as the sender's fault, not as a database fault", async () => {
   const before = service.logged.length
   const { server } = service.app.server
   const arrived = once(server, 'request') as Promise<[IncomingMessage]>
@@ -68,13 +71,13 @@ test('a body that breaks off is the doing of its sender, and no word of a lost d
   socket.destroy()
   await closed
   expect(request.errored).toMatchObject({ code: 'ECONNRESET' })
-  // Behind whatever has followed from the end.
+  // This request follows any bytes that the connection left behind.
   await service.call('GET', '/healthz')
   const told = service.logged.slice(before).filter(([level]) => level !== 'info')
   expect(told).toEqual([])
 })
 
-describe('a request of bad grammar is refused', () => {
+describe('a request with invalid syntax is refused', () => {
   test.each([
     [
       'a header that goes on in the next line',
@@ -85,22 +88,22 @@ describe('a request of bad grammar is refused', () => {
     ['lines that end in CR alone', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
     ['a version that does not exist', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
   ])('%s', async (_what, request) => {
-    expectRefusal(await exchange(request), 400, 'unreadable_request', 'refused')
+    expectRefusal(await exchange(request), 400, 'unreadable_request', 'request rejected')
   })
 
-  test('headers of more than 16 KiB', async () => {
+  test('if its headers exceed 16 KiB', async () => {
     const request = lines('GET /healthz HTTP/1.1', 'Host: x', `A: ${'a'.repeat(20_000)}`)
-    expectRefusal(await exchange(request), 431, 'headers_too_large', 'refused')
+    expectRefusal(await exchange(request), 431, 'headers_too_large', 'request rejected')
   })
 })
 
-describe('a method that nobody serves', () => {
-  test.each(['TRACE', 'PATCH', 'PROPFIND', 'QUERY'])('%s is refused as such', async (method) => {
+describe('an HTTP method that the service does not support', () => {
+  test.each(['TRACE', 'PATCH', 'PROPFIND', 'QUERY'])('is refused: %s', async (method) => {
     const request = lines(`${method} /api/admin/users HTTP/1.1`, 'Host: x', 'Connection: close')
     expect(statusesOf(await exchange(request))).toEqual([405])
   })
 
-  test('CONNECT opens no way to anywhere', async () => {
+  test('CONNECT opens no tunnel', async () => {
     const request = lines('CONNECT 127.0.0.1:1 HTTP/1.1', 'Host: 127.0.0.1:1')
     expect(statusesOf(await exchange(request))).toEqual([])
   })
@@ -108,7 +111,7 @@ describe('a method that nobody serves', () => {
 
 const PATHS = ['/healthz', '/api/auth/tenants', '/docs', '/console/users', '/nothing']
 
-/** Expects the answer to be a refusal like any other: in its shape, with an id, and with that in the log. */
+/** Expects the standard error body with a request id, and the same id in the log. */
 function expectRefusal(answer: string, status: number, code: string, line = 'request') {
   expect(statusesOf(answer)).toEqual([status])
   expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toEqual({
@@ -122,25 +125,25 @@ function expectRefusal(answer: string, status: number, code: string, line = 'req
   expect(logged).toEqual([['info', expect.objectContaining({ status }), line]])
 }
 
-describe('the Host', () => {
+describe('the Host header', () => {
   test.each([
     ['left out', []],
     ['twice', ['Host: a.test', 'Host: b.test']],
     ['twice alike, in other letters', ['Host: a.test', 'hOsT: a.test']],
-  ])('%s is refused, as nobody knows which is meant', async (_what, hosts) => {
+  ])('is refused as ambiguous: %s', async (_what, hosts) => {
     for (const path of PATHS) {
       const answer = await exchange(lines(`GET ${path} HTTP/1.1`, ...hosts, 'Connection: close'))
       expectRefusal(answer, 400, 'ambiguous_host')
     }
   })
 
-  test('may be left out by HTTP/1.0, which does not know it', async () => {
+  test('may be absent in HTTP/1.0, which does not define it', async () => {
     expect(statusesOf(await exchange(lines('GET /healthz HTTP/1.0')))).toEqual([200])
   })
 })
 
-describe('what a request expects', () => {
-  test('is refused where nobody knows it', async () => {
+describe('the Expect header', () => {
+  test('is refused when its value is unknown', async () => {
     for (const path of PATHS)
       for (const sent of [`GET ${path} HTTP/1.1`, `POST ${path} HTTP/1.1`]) {
         const answer = await exchange(lines(sent, 'Host: x', 'Expect: tea', 'Connection: close'))
@@ -148,7 +151,7 @@ describe('what a request expects', () => {
       }
   })
 
-  test('is met where it is to be asked for the body', async () => {
+  test('gets 100 Continue before the body', async () => {
     const head = lines(
       'POST /api/auth/login HTTP/1.1',
       'Host: x',
@@ -162,7 +165,7 @@ describe('what a request expects', () => {
   })
 })
 
-test('out of the folder of the documentation there is nothing, and nothing is logged of it', async () => {
+test('the service serves and logs no file outside the folder of the API documentation', async () => {
   for (const path of ['/docs/static/../x', '/docs/static/%2e%2e/x', '/docs/static/..%2f..%2fx']) {
     const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
     expect([path, statusesOf(answer)]).toEqual([path, [404]])
@@ -170,7 +173,7 @@ test('out of the folder of the documentation there is nothing, and nothing is lo
   expect(service.logged.filter(([level]) => level === 'error')).toEqual([])
 })
 
-describe('a path that climbs', () => {
+describe('a path with .. segments', () => {
   test.each([
     '/docs/../../package.json',
     '/docs/static/%2e%2e/%2e%2e/package.json',
@@ -184,7 +187,7 @@ describe('a path that climbs', () => {
     '/console//etc/passwd',
     '/console/.vite/manifest.json',
     '/verify-email/../../package.json',
-  ])('%s leaves no folder', async (path) => {
+  ])('cannot leave a folder: %s', async (path) => {
     const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
     expect(statusesOf(answer)).toEqual([404])
     expect(answer).not.toContain('"dependencies"')

@@ -1,4 +1,4 @@
-/** Who gets what of backups: the lines of the table about them. */
+/** The access table of backups. */
 import { admins, type Line, nothing, operators } from './lines.ts'
 import type { Target } from './scene.ts'
 

@@ -1,4 +1,4 @@
-/** Isolation as it is run: the queries and row-level security together. */
+/** Isolation of tenants as in production: by the queries and by row-level security together. */
 import { runTable } from './matrix.ts'
 
 runTable(async () => undefined)

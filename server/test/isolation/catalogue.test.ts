@@ -1,4 +1,4 @@
-/** What the database's catalogue says of tables, policies and roles, for every table there is. */
+/** The database catalogue: tables, policies and roles, checked for every table. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -28,7 +28,7 @@ const isolated = `
       where a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped))`
 
 describe('row-level security', () => {
-  test('is on and forced for every table of tenants, partitions included', async () => {
+  test('is enabled and forced for every tenant table, including partitions', async () => {
     const tables = await sql<{ name: string; enabled: boolean; forced: boolean }>(isolated)
     expect(tables.map((table) => table.name)).toEqual(
       expect.arrayContaining(['tenants', 'users', 'sessions', 'patients', 'journal']),
@@ -37,7 +37,7 @@ describe('row-level security', () => {
     expect(tables.filter((table) => !table.enabled || !table.forced)).toEqual([])
   })
 
-  test('lets the application see one tenant, by a policy on every table', async () => {
+  test('lets the application role see one tenant, with a policy on every table', async () => {
     const policies = await sql<{ name: string; policy: string; checks: string | null }>(
       `select t.name, pg_get_expr(p.polqual, p.polrelid) as policy,
          pg_get_expr(p.polwithcheck, p.polrelid) as checks
@@ -53,7 +53,7 @@ describe('row-level security', () => {
     }
   })
 
-  test('lets nobody but the two service roles through, by any policy', async () => {
+  test('names only the two service roles in its policies', async () => {
     const others = await sql(
       `select c.relname, p.polname from pg_policy p join pg_class c on c.oid = p.polrelid
        where not p.polroles <@ array['wardkeep_app'::regrole::oid, 'wardkeep_platform'::regrole::oid]`,
@@ -61,7 +61,7 @@ describe('row-level security', () => {
     expect(others).toEqual([])
   })
 
-  test('of partitions has no way around: the service roles have no rights on them', async () => {
+  test('cannot be bypassed through partitions, because the service roles have no rights on them', async () => {
     const reachable = await sql(
       `select t.name, r.role from (${isolated}) t, unnest($1::text[]) r (role)
        where t.is_partition and has_table_privilege(r.role, t.oid, 'select, insert, update, delete')`,
@@ -70,16 +70,16 @@ describe('row-level security', () => {
     expect(reachable).toEqual([])
   })
 
-  test('is on for partitions that are made later, too', async () => {
+  test('is enabled for partitions that are created later', async () => {
     const [made] = await sql<{ made: number }>('select ensure_journal_partitions(5) as made')
     expect(made?.made).toBeGreaterThan(0)
     const open = await sql(`select * from (${isolated}) t where not (enabled and forced)`)
     expect(open).toEqual([])
   })
 
-  // Key-encryption keys are nobody's: they wrap the keys of all tenants, themselves wrapped; the names of
-  // actions are the releases' own.
-  test("covers every table that the application may read, but for what is no tenant's", async () => {
+  // Key-encryption keys wrap the keys of all tenants and are wrapped themselves. Action names belong to the release.
+  // Invalidations carry ids alone, like notifications, which every role may receive.
+  test('covers every table that the application role may read, except tables without a tenant', async () => {
     const readable = await sql<{ name: string }>(
       `select relname as name from pg_class
        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm')
@@ -88,6 +88,7 @@ describe('row-level security', () => {
     expect(readable.map((table) => table.name)).toEqual(
       [
         'tenants',
+        'invalidations',
         'key_encryption_keys',
         'journal_actions',
         ...(await tenantTables(service)),
@@ -96,8 +97,8 @@ describe('row-level security', () => {
   })
 })
 
-describe('the service roles', () => {
-  test('can neither log in nor bypass, create nor replicate anything', async () => {
+describe('the database roles of the service', () => {
+  test('cannot log in, bypass row-level security, create objects or replicate', async () => {
     const roles = await sql(
       `select rolname from pg_roles where rolname = any ($1)
          and not (rolsuper or rolbypassrls or rolcreatedb or rolcreaterole or rolreplication or rolcanlogin)
@@ -116,7 +117,7 @@ describe('the service roles', () => {
     expect(owned).toEqual([])
   })
 
-  test('are members of no other role, nor of each other', async () => {
+  test('are not members of any other role, or of each other', async () => {
     const memberships = await sql(
       `select roleid::regrole::text from pg_auth_members
        where member in ('wardkeep_app'::regrole, 'wardkeep_platform'::regrole)`,
@@ -124,7 +125,7 @@ describe('the service roles', () => {
     expect(memberships).toEqual([])
   })
 
-  test('may make nothing in the schema', async () => {
+  test('cannot create anything in the schema', async () => {
     for (const role of SERVICE_ROLES)
       expect(
         await sql("select has_schema_privilege($1, 'public', 'create') as may", [role]),
@@ -174,12 +175,12 @@ describe('the application role', () => {
     'truncate webhook_deliveries',
     'update webhook_attempts set number = 2',
     'create table mine (id int)',
-  ])('may not: %s', async (text) => {
+  ])('cannot run: %s', async (text) => {
     await expect(asApp(text)).rejects.toMatchObject({ code: NOT_ALLOWED })
   })
 })
 
-describe('a function with the rights of its owner', () => {
+describe('a function that runs with the rights of its owner', () => {
   const definers = () =>
     sql<{ name: string; path: string | null }>(
       `select p.oid::regprocedure::text as name,
@@ -190,15 +191,15 @@ describe('a function with the rights of its owner', () => {
        order by 1`,
     )
 
-  // Without pg_temp at the end a temporary table would come before all others.
-  test("looks for its tables in its own schema, and in the caller's temporary one last", async () => {
+  // Without pg_temp at the end, a temporary table would be found before all others.
+  test("searches its own schema first, and the caller's temporary schema last", async () => {
     const found = await definers()
     expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer,integer)')
     const isSafe = (path: string | null) => /^(?:public|pg_catalog), pg_temp$/.test(path ?? '')
     expect(found.filter(({ path }) => !isSafe(path))).toEqual([])
   })
 
-  test('is not taken in by a temporary table of the name of its own', async () => {
+  test('ignores a temporary table that has the name of one of its own tables', async () => {
     const [last] = await sql<{ part: string }>(
       `select inhrelid::regclass::text as part from pg_inherits
        where inhparent = 'journal'::regclass order by 1 desc limit 1`,
@@ -210,7 +211,7 @@ describe('a function with the rights of its owner', () => {
     await client.query(
       'set role wardkeep_platform; create temporary table journal (created_at date)',
     )
-    // In one statement: both sides mean the same month.
+    // One statement, so that both sides use the same month.
     const { rows } = await client.query(
       `select ensure_journal_partitions(months.ahead) as made
        from age(to_date(right($1, 7), 'YYYY_MM'), date_trunc('month', now() at time zone 'UTC')::date) as age,
@@ -227,8 +228,8 @@ describe('a function with the rights of its owner', () => {
   })
 })
 
-describe('the journal', () => {
-  test('has at most eight indexes including its key, and so has each month (ADR 0016)', async () => {
+describe('the journal table', () => {
+  test('has at most eight indexes including its key, and so has each monthly partition (ADR 0016)', async () => {
     const counted = await sql<{ name: string; indexes: number }>(
       `select indrelid::regclass::text as name, count(*) as indexes from pg_index
        where indrelid = 'journal'::regclass or indrelid in
@@ -246,7 +247,7 @@ describe('the journal', () => {
     'update journal_resources set resource_id = 2',
     'delete from journal_resources',
     'truncate journal_resources',
-  ])('refuses its owner as well: %s', async (text) => {
+  ])('refuses even its owner: %s', async (text) => {
     const before = await sql('select * from journal order by id')
     await expect(sql(text)).rejects.toMatchObject({
       code: NOT_ALLOWED,
@@ -255,7 +256,7 @@ describe('the journal', () => {
     expect(await sql('select * from journal order by id')).toEqual(before)
   })
 
-  test('refuses it on each partition, and on those made later', async () => {
+  test('refuses this on each partition, including later ones', async () => {
     await sql('select ensure_journal_partitions(6)')
     const partitions = await sql<{ name: string }>(
       "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'journal'::regclass",

@@ -1,4 +1,4 @@
-/** The first wall alone: row-level security is off, only the queries keep tenants apart. */
+/** Isolation by the queries alone, with row-level security disabled. */
 import { expect } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
 import { runTable } from './matrix.ts'
@@ -7,7 +7,7 @@ import { tenantTables } from './scene.ts'
 runTable(async (service) => {
   for (const table of ['tenants', ...(await tenantTables(service))])
     await service.database.sql(`alter table ${table} disable row level security`)
-  // The second wall is really gone: the application's role sees what it must not.
+  // Verifies that row-level security is disabled: the application role sees rows that it must not see.
   const client = listenerClient(service.database.address)
   await client.connect()
   const { rows } = await client.query('select count(*)::int as seen from users')

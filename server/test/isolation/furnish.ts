@@ -1,4 +1,4 @@
-/** Gives clinics and people something in every table. */
+/** Creates rows in every table for clinics and people. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openChats } from '../../src/features/messenger/linking/chats.ts'
@@ -12,10 +12,10 @@ import { signInAs } from '../support/people.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** In every text of the clinic that must stay untouched, and nowhere else. */
+/** A text in every field of the clinic that must stay unchanged, and in no other row. */
 export const MARK = 'zanzibar'
 
-/** Somebody was shown a list of two patients. */
+/** Records that a user was shown a list of two patients. */
 export async function furnishList(service: Service, { tenant_id, id }: Person): Promise<void> {
   await service.database.sql(
     `with entry as (
@@ -27,7 +27,7 @@ export async function furnishList(service: Service, { tenant_id, id }: Person): 
   )
 }
 
-/** Gives a person a second factor, which takes a data key of the tenant, and a link by mail. */
+/** Creates a second factor, which uses a data key of the tenant, and a mailed link for a person. */
 export async function furnishAccount(
   service: Service,
   { id, token, password }: Person,
@@ -45,7 +45,7 @@ export async function furnishAccount(
   )
 }
 
-/** A chat, a choice of events and a notice that waits. */
+/** Creates a chat, a subscription and a pending notification for a person. */
 export async function furnishMessenger(service: Service, person: Person): Promise<void> {
   const { sql } = service.database
   const keys = [person.tenant_id, person.id]
@@ -74,7 +74,7 @@ export async function furnishMessenger(service: Service, person: Person): Promis
   )
 }
 
-/** Gives a clinic a webhook, with something in each of its tables. No event is ever sent to it. */
+/** Creates a webhook for a clinic, with rows in each of its tables. It never receives an event. */
 export async function furnishWebhook(
   service: Service,
   { id: tenantId, subdomain, people }: Clinic,
@@ -85,7 +85,7 @@ export async function furnishWebhook(
     token,
     body: { url: `http://127.0.0.1:9/${subdomain}`, events: ['webhook.test'] },
   })
-  // Another secret, so that an old one signs along.
+  // Rotates the webhook's secret, so that the previous secret still signs too.
   await service.call('PUT', `/api/webhooks/${body.id}`, {
     token,
     body: { secret: `another secret of ${subdomain}` },
@@ -119,7 +119,7 @@ export async function furnishWebhook(
   return { webhookId: body.id, deliveryId: made?.id ?? 0, replayId: made?.replay ?? 0 }
 }
 
-/** Gives a clinic a payment, and a notification of another that has failed. */
+/** Creates a payment for a clinic, and a failed notification of another one. */
 export async function furnishPayment(
   service: Service,
   { id: tenantId, subdomain }: Clinic,
@@ -145,7 +145,7 @@ export async function furnishPayment(
   })
 }
 
-/** Calls as a person of the clinic, signed in anew. @throws Error when it is refused */
+/** Calls as a person of the clinic with a new session. @throws Error when the call is refused */
 async function callAs(
   service: Service,
   { subdomain }: Clinic,
@@ -158,7 +158,7 @@ async function callAs(
   return answer.body
 }
 
-/** Makes a patient in the clinic's department. */
+/** Creates a patient in the clinic's department. */
 async function newPatient(service: Service, clinic: Clinic): Promise<{ patientId: number }> {
   const body = {
     full_name: `Paula of ${clinic.subdomain}`,
@@ -169,7 +169,7 @@ async function newPatient(service: Service, clinic: Clinic): Promise<{ patientId
   return { patientId: (await callAs(service, clinic, clinic.people.admin, call)).id }
 }
 
-/** Gives a clinic a patient, whose record a doctor has opened by break-glass. */
+/** Creates a patient for a clinic, with a record that a doctor has opened by break-glass. */
 export async function furnishPatient(
   service: Service,
   clinic: Clinic,
@@ -191,7 +191,7 @@ export async function furnishPatient(
   return { patientId }
 }
 
-/** Makes a patient for one call of the operation. */
+/** Creates a patient for one call of the operation. */
 export async function patientFor(service: Service, clinic: Clinic, operation: string) {
   const { patientId } = await newPatient(service, clinic)
   if (operation.endsWith('/restore'))
@@ -199,7 +199,7 @@ export async function patientFor(service: Service, clinic: Clinic, operation: st
   return { patientId }
 }
 
-/** Gives a clinic something that is found wrong with it, and was mended by itself before. */
+/** Creates a self-healing finding for a clinic, which was fixed automatically before. */
 export async function furnishFix(
   { database }: Service,
   { id, subdomain }: Clinic,
@@ -219,12 +219,12 @@ export async function furnishFix(
   return { fixId: fix?.id ?? 0 }
 }
 
-/** Gives a clinic a backup, with a file in its place. */
+/** Creates a backup of a clinic, with its file. */
 export async function furnishBackup(
   { database, dataDir }: Service,
   { id }: Clinic,
 ): Promise<{ backupId: string; jobId: string }> {
-  // Of a clinic one is made at a time: what was ordered before is over.
+  // Ends the previous job, because a clinic can have only one backup job at a time.
   await database.sql(
     "update backup_jobs set status = 'failed' where tenant_id = $1 and status in ('queued', 'running')",
     [id],

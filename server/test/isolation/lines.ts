@@ -1,27 +1,27 @@
-/** A line of the table of who gets what: how a call is aimed, and what each role is answered. */
+/** A line of the access table: the target of a call, and the status for each role. */
 import type { CallOptions } from '../support/service.ts'
 import { CALLERS, type CallerKind, type Target } from './scene.ts'
 
 export interface Aimed extends CallOptions {
-  /** Values of the path's parameters. */
+  /** The values of the path parameters. */
   path?: Record<string, number | string>
 }
 
 export interface Line {
-  /** `METHOD path`, as the contract's rows have it. */
+  /** `METHOD path`, as in the contract. */
   name: string
-  /** What is special about the call, where an operation has several lines. */
+  /** The special feature of the call, if an operation has several lines. */
   what?: string
-  /** Aims the call at records; `token` is the caller's. */
+  /** Selects the records for the call; `token` is the caller's. */
   aim: (target: Target, token: string | undefined) => Aimed
   own: Statuses
-  /** On the records of another tenant; left out where the operation is aimed at none. */
+  /** The statuses for records of another tenant. Absent if the operation has no target. */
   foreign?: Statuses
 }
 
 export type Statuses = Record<CallerKind, number>
 
-/** The statuses of the roles that may call; every other is answered 403, and nobody 401. */
+/** The statuses of the roles that may call. Every other role gets 403, and a caller without a session 401. */
 function only(statuses: Partial<Statuses>): Statuses {
   const of = (kind: CallerKind) => statuses[kind] ?? (kind === 'nobody' ? 401 : 403)
   return Object.fromEntries(CALLERS.map((kind) => [kind, of(kind)])) as Statuses
@@ -32,7 +32,7 @@ export const everyone = (status: number): Statuses =>
 export const signedIn = (status: number): Statuses => ({ ...everyone(status), nobody: 401 })
 export const operators = (status: number) => only({ superadmin: status })
 export const admins = (superadmin: number, admin = superadmin) => only({ superadmin, admin })
-/** Of a clinic's own admin alone: a superadmin's own tenant is the platform's. */
+/** Allows only the clinic's own admin, because a superadmin's own tenant is the platform. */
 export const clinicAdmin = (admin: number) => admins(404, admin)
 export const auditors = (superadmin: number, others = superadmin) =>
   only({ superadmin, admin: others, auditor: others })
@@ -41,7 +41,7 @@ export const members = (status: number): Statuses => ({ ...signedIn(status), sup
 export const recordKeepers = (status: number): Statuses => ({ ...members(status), auditor: 403 })
 export const clinicians = (status: number) => only({ doctor: status, nurse: status })
 export const clinicAuditors = (status: number) => only({ admin: status, auditor: status })
-/** Of a clinic's own admins, to whom superadmins do not belong. */
+/** Allows only the clinic's own admins, not superadmins. */
 export const ownAdmins = (status: number) => only({ admin: status })
 
 export const nothing = () => ({})
@@ -71,7 +71,7 @@ export const newUser = (fields: object): Aimed => ({
     ...fields,
   },
 })
-/** An account that is not there, and that nobody has asked for before. */
+/** An account that does not exist and that no earlier request has named. */
 export const unknownAccount = () => ({ email: `${crypto.randomUUID()}@own.test`, subdomain: 'own' })
 export const registration = (fields: object): Aimed => newUser({ subdomain: 'own', ...fields })
 export const named = (fields: object = {}) => ({ name: crypto.randomUUID(), ...fields })

@@ -1,4 +1,4 @@
-/** Runs the table: each line as every role, on the own tenant and on the foreign one. */
+/** Runs each line of the access table as every role, on the own tenant and on a foreign one. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { BUILT, nameOf } from '../contract/operations.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -7,7 +7,7 @@ import type { Line, Statuses } from './lines.ts'
 import { CALLERS, type CallerKind, openScene, type Scene, type Target } from './scene.ts'
 import { TABLE } from './table.ts'
 
-/** @param prepare changes the service's database before anything is called, and answers nothing */
+/** @param prepare changes the service's database before the first call */
 export function runTable(prepare: (service: Service) => Promise<void>): void {
   let scene: Scene
   let before: Record<string, string[]>
@@ -19,35 +19,35 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
     before = await scene.snapshot()
   })
 
-  test('the table has a line for every operation that is built', () => {
+  test('the matrix has a line for every operation', () => {
     const names = new Set(TABLE.map((line) => line.name))
     expect([...names].sort()).toEqual(BUILT.map(nameOf).sort())
   })
 
   test('the foreign clinic has rows in every table', () => {
-    // Refusals wait there for a minute at most; test/journal/refusals.test.ts keeps them apart.
+    // Refusals wait in their table for up to a minute. test/journal/refusals.test.ts checks their isolation.
     const { refusals: _, ...kept } = before
     for (const [table, rows] of Object.entries(kept))
       expect([table, rows.length > 0]).toEqual([table, true])
   })
 
   describe.each(TABLE.map((line) => ({ line, title: titleOf(line) })))('$title', ({ line }) => {
-    test('on the own tenant', async () => {
+    test("on a target in the caller's tenant", async () => {
       expect(await statusesOf(line, () => scene.freshTarget(scene.own, line.name))).toEqual(
         line.own,
       )
     })
 
     if (line.foreign)
-      test('on a foreign tenant', async () => {
-        // What a superadmin does succeeds; for them it is another clinic than the untouched one.
+      test('on a target in a foreign tenant', async () => {
+        // Calls of a superadmin succeed, so they target a third clinic and not the untouched one.
         const targetFor = async (kind: CallerKind) =>
           kind === 'superadmin' ? scene.freshTarget(scene.third, line.name) : scene.foreignTarget
         expect(await statusesOf(line, targetFor)).toEqual(line.foreign)
       })
   })
 
-  test('after all of it every row of the foreign clinic is as before', async () => {
+  test('all these calls leave every row of the foreign clinic unchanged', async () => {
     expect(await scene.snapshot()).toEqual(before)
   })
 
@@ -66,7 +66,7 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
     const [method = '', template = ''] = line.name.split(' ')
     const path = template.replaceAll(/\{(\w+)\}/g, (_, key) => String(values[key]))
     const answer = await scene.service.call(method, path, { token, ...options })
-    // A superadmin may see every tenant; nobody else sees a trace of the foreign one.
+    // A superadmin may see every tenant. Responses to other roles contain nothing of the foreign tenant.
     if (kind !== 'superadmin')
       expect([kind, JSON.stringify(answer.body ?? null).includes(MARK)]).toEqual([kind, false])
     return answer.status

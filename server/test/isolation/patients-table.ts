@@ -1,4 +1,4 @@
-/** Who gets what of patients: the lines of the table about them. */
+/** The access table of patients. */
 import {
   admins,
   atPatient,

@@ -1,4 +1,4 @@
-/** Who gets what of payments: the lines of the table about them. */
+/** The access table of payments. */
 import {
   admins,
   atNotification,

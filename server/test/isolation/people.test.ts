@@ -1,4 +1,4 @@
-/** The rules of users and departments within a tenant, and of who may act on whom. */
+/** The rules for users and departments in a tenant, and for who may change whom. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Clinic,
@@ -36,7 +36,7 @@ const newUser = (fields: object = {}) => ({
 })
 
 describe('an e-mail address', () => {
-  test('is one account in a tenant, whatever its case, and free in another', async () => {
+  test('is unique in a tenant, ignoring case, but can be used again in other tenants', async () => {
     expect(
       await admin('POST', '/api/admin/users', newUser({ email: 'One@People.test' })),
     ).toMatchObject({
@@ -54,7 +54,7 @@ describe('an e-mail address', () => {
     ).toMatchObject({ status: 201 })
   })
 
-  test('is trimmed, as names are', async () => {
+  test('is stored without surrounding spaces, as names are', async () => {
     const made = await admin(
       'POST',
       '/api/admin/users',
@@ -67,7 +67,7 @@ describe('an e-mail address', () => {
 describe('a department', () => {
   const departments = '/api/admin/departments'
 
-  test('has a name of its own in the tenant, whatever its case, and another tenant may use it', async () => {
+  test('has a unique name in its tenant, ignoring case, but other tenants can use the name too', async () => {
     expect(await admin('POST', departments, { name: ' Oncology ' })).toMatchObject({
       status: 201,
       body: { name: 'Oncology', tenant_id: clinic.id, head_doctor_id: null },
@@ -84,7 +84,7 @@ describe('a department', () => {
     ).toMatchObject({ status: 201 })
   })
 
-  test('is headed by an active doctor of its tenant, and by nobody else', async () => {
+  test('accepts only an active doctor of its tenant as its head', async () => {
     const path = `${departments}/${clinic.departmentId}`
     const { doctor, nurse, admin: chief } = clinic.people
     const blocked = await admin('POST', '/api/admin/users', newUser({ role: 'doctor' }))
@@ -113,7 +113,7 @@ describe('a department', () => {
     })
   })
 
-  test("follows its own tenant's doctors when a superadmin names another tenant", async () => {
+  test('offers the doctors of the tenant that a superadmin names as heads', async () => {
     const body = { name: 'Far', tenant_id: other.id }
     expect(
       await operator('POST', departments, { ...body, head_doctor_id: clinic.people.doctor.id }),
@@ -123,7 +123,7 @@ describe('a department', () => {
     ).toMatchObject({ status: 201 })
   })
 
-  test('that is deleted leaves its users without one', async () => {
+  test('is removed from its users when it is deleted', async () => {
     const made = await admin('POST', departments, { name: 'Short-lived' })
     const user = await admin('POST', '/api/admin/users', newUser({ department_id: made.body.id }))
     expect(user.body.department_id).toBe(made.body.id)
@@ -134,7 +134,7 @@ describe('a department', () => {
     })
   })
 
-  test('of another tenant takes no users', async () => {
+  test('rejects users of another tenant as members', async () => {
     const foreign = { department_id: other.departmentId }
     for (const answer of [
       await admin('POST', '/api/admin/users', newUser(foreign)),
@@ -147,25 +147,28 @@ describe('a department', () => {
   })
 })
 
-describe('nobody', () => {
-  test.each(['admin', 'superadmin'])('blocks, deletes or demotes themselves: %s', async (role) => {
-    const self = role === 'admin' ? clinic.people.admin : root
-    for (const [method, path, body] of [
-      ['POST', 'block', undefined],
-      ['DELETE', '', undefined],
-      ['PUT', 'role', { role: 'nurse' }],
-    ] as const) {
-      const at = `/api/admin/users/${self.id}${path && `/${path}`}`
-      const answer = await as(self.token)(method, at, body)
-      expect(answer).toMatchObject({ status: 409, body: { code: 'own_account' } })
-    }
-    const me = await as(self.token)('GET', '/api/users/me')
-    expect(me).toMatchObject({ status: 200, body: { role, is_active: true } })
-  })
+describe('a user', () => {
+  test.each(['admin', 'superadmin'])(
+    'cannot block, delete or demote themselves: %s',
+    async (role) => {
+      const self = role === 'admin' ? clinic.people.admin : root
+      for (const [method, path, body] of [
+        ['POST', 'block', undefined],
+        ['DELETE', '', undefined],
+        ['PUT', 'role', { role: 'nurse' }],
+      ] as const) {
+        const at = `/api/admin/users/${self.id}${path && `/${path}`}`
+        const answer = await as(self.token)(method, at, body)
+        expect(answer).toMatchObject({ status: 409, body: { code: 'own_account' } })
+      }
+      const me = await as(self.token)('GET', '/api/users/me')
+      expect(me).toMatchObject({ status: 200, body: { role, is_active: true } })
+    },
+  )
 })
 
 describe('a superadmin', () => {
-  test('is out of reach for an admin, even one of the same tenant', async () => {
+  test('cannot be changed by an admin, even in the same tenant', async () => {
     const made = await operator(
       'POST',
       '/api/admin/users',
@@ -189,7 +192,7 @@ describe('a superadmin', () => {
     })
   })
 
-  test('is never made by an admin, neither new nor by promotion', async () => {
+  test('cannot be created by an admin, neither as a new user nor by promotion', async () => {
     for (const answer of [
       await admin('POST', '/api/admin/users', newUser({ role: 'superadmin' })),
       await admin('PUT', `/api/admin/users/${clinic.people.nurse.id}/role`, { role: 'superadmin' }),
@@ -197,7 +200,7 @@ describe('a superadmin', () => {
       expect(answer).toMatchObject({ status: 403, body: { code: 'superadmin_required' } })
   })
 
-  test('who is active is always left, when two demote each other at once', async () => {
+  test('stays active if two superadmins demote each other concurrently', async () => {
     await service.database.sql(
       "update users set role = 'admin' where role = 'superadmin' and id <> $1",
       [root.id],

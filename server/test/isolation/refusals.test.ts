@@ -1,4 +1,4 @@
-/** Who is refused: blocked users at sign-in, auditors beyond the lists; and that it is journaled. */
+/** Refused calls and their journal entries: of blocked users at sign-in, and of auditors outside the lists. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
@@ -20,7 +20,7 @@ const login = (email: string, password: string, headers = {}) =>
     body: { email, password, subdomain: clinic.subdomain },
     headers,
   })
-/** Refusals wait for their minute, or for someone who looks. */
+/** Returns the journal entries of a call. Reading the audit log writes pending refusals first. */
 const entriesOf = async ({ headers }: Answer) => {
   await service.call('GET', '/api/admin/audit', { token: root.token })
   return service.database.sql(
@@ -31,7 +31,7 @@ const entriesOf = async ({ headers }: Answer) => {
 }
 
 describe('a blocked user', () => {
-  test('is told so only with the correct password, and signed out at once', async () => {
+  test('learns about the block only with the correct password, and is signed out immediately', async () => {
     const { nurse, admin } = clinic.people
     const path = `/api/admin/users/${nurse.id}`
     const blocked = await service.call('POST', `${path}/block`, { token: admin.token })
@@ -67,7 +67,7 @@ describe('an auditor', () => {
     listUsers: 200,
   }
 
-  test('reads lists and single records, and calls no other operation of the administration', async () => {
+  test('reads lists and single records, and cannot call any other admin operation', async () => {
     const { token, id } = clinic.people.auditor
     const ids: Record<string, number> = { user_id: id, dept_id: clinic.departmentId }
     for (const op of service.app.operations.filter((op) => op.path.startsWith('/api/admin/'))) {
@@ -77,7 +77,7 @@ describe('an auditor', () => {
     }
   })
 
-  test('reads of their own tenant alone', async () => {
+  test('can read only their own tenant', async () => {
     const { token } = clinic.people.auditor
     for (const kind of ['users', 'departments', 'audit']) {
       const { items } = (await service.call('GET', `/api/admin/${kind}?limit=100`, { token })).body
@@ -131,7 +131,7 @@ describe('a refused call', () => {
     ])
   })
 
-  test("is found in the caller's tenant's audit log, not in the one that was meant", async () => {
+  test("is in the audit log of the caller's tenant, not of the tenant in the request", async () => {
     const { admin } = clinic.people
     await service.call('GET', `/api/admin/users?tenant_id=${other.id}`, { token: admin.token })
     const totalFor = async (token: string) => {
@@ -144,7 +144,7 @@ describe('a refused call', () => {
 })
 
 describe('a failed sign-in', () => {
-  test('is journaled with the account when there is one, and never with the password', async () => {
+  test('is journaled with the account if there is one, and never with the password', async () => {
     const { doctor } = clinic.people
     const known = await login(doctor.email, 'not-the-Password-1')
     const unknown = await login('unknown@refusing.test', 'not-the-Password-1')
@@ -152,7 +152,7 @@ describe('a failed sign-in', () => {
       action: 'auth.login_failed',
       tenant_id: clinic.id,
       resource_type: 'user',
-      // Nobody has shown who they are.
+      // The caller has not signed in.
       user_id: null,
       changes: { reason: 'invalid_credentials' },
     }
@@ -168,7 +168,7 @@ describe('a failed sign-in', () => {
     expect(kept?.count).toBe(0)
   })
 
-  test('to nowhere is journaled without a tenant, for superadmins to see', async () => {
+  test('is journaled without a tenant for superadmins when the tenant is unknown', async () => {
     const answer = await service.call('POST', '/api/auth/login', {
       body: { email: 'a@b.test', password: 'wrong', subdomain: 'nowhere' },
     })
@@ -177,7 +177,7 @@ describe('a failed sign-in', () => {
     ])
   })
 
-  test('is journaled without what was typed as the address where it is none, as it may be the password', async () => {
+  test('is journaled without the typed address if that is malformed, because it may be the password', async () => {
     const answer = await service.call('POST', '/api/auth/login', {
       body: { email: 'correct-Horse-9', password: 'wrong', subdomain: 'nowhere' },
     })

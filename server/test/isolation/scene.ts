@@ -25,36 +25,36 @@ export const CALLERS = [
   'auditor',
   'nobody',
 ] as const
-/** The operation whose target needs a session of the user it is aimed at. */
+/** The operation for which the target user needs a session. */
 export const END_USER_SESSION = 'DELETE /api/admin/users/{user_id}/sessions/{jti}'
 export type CallerKind = (typeof CALLERS)[number]
 
-/** Records of one tenant that a call can be aimed at. */
+/** The records of a tenant that calls can target. */
 export interface Target {
   tenantId: number
   subdomain: string
   userId: number
   doctorId: number
   departmentId: number
-  /** A session of the tenant's own people. */
+  /** A session of one of the tenant's users. */
   sessionId: string
   refresh: string
   webhookId: number
-  /** Of a delivery to the webhook. */
+  /** A delivery to the webhook. */
   deliveryId: number
-  /** One of its replays, of which something waits. */
+  /** A replay of the webhook with pending deliveries. */
   replayId: number
   paymentId: number
-  /** Of the payment's clinic; it has failed. */
+  /** A failed notification of the clinic's payment. */
   notificationId: number
-  /** Of the clinic's department; deleted, where it is to be restored. */
+  /** A patient of the clinic's department, already deleted if the call restores patients. */
   patientId: number
   backupId: string
-  /** The job that has made it. */
+  /** The job that created the backup. */
   jobId: string
-  /** Of the catalogue, which is of no tenant. */
+  /** A fix from the catalogue, which belongs to no tenant. */
   fixId: number
-  /** A tenant that may be deleted. */
+  /** A tenant that the call may delete. */
   spareTenantId: number
 }
 
@@ -64,13 +64,13 @@ export interface Scene {
   own: Clinic
   foreign: Clinic
   third: Clinic
-  /** A token for one call of the operation, which may end its session; undefined for nobody. */
+  /** Returns a token for one call, which may end the token's session. Undefined for a caller without a session. */
   tokenOf(kind: CallerKind, operation: string): Promise<string | undefined>
-  /** New records of a clinic, for one call of the operation. */
+  /** Creates records of a clinic for one call of the operation. */
   freshTarget(clinic: Clinic, operation: string): Promise<Target>
-  /** The foreign clinic's records as they stand. */
+  /** The foreign clinic's records. */
   foreignTarget: Target
-  /** Every row of the foreign clinic, as text. */
+  /** Returns every row of the foreign clinic as text. */
   snapshot(): Promise<Record<string, string[]>>
 }
 
@@ -80,7 +80,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreign = await makeClinic(service, root, MARK)
   const third = await makeClinic(service, root, 'third')
   const { sql } = service.database
-  /** A webhook of the clinic, in place of those of the tests before: their number is limited. */
+  /** Creates a webhook of the clinic and deletes earlier ones, because the number of webhooks is limited. */
   const freshWebhook = async (clinic: Clinic) => {
     await sql('delete from webhooks where tenant_id = $1', [clinic.id])
     return furnishWebhook(service, clinic)
@@ -91,7 +91,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreignPatient = await furnishPatient(service, foreign)
   const foreignBackup = await furnishBackup(service, foreign)
   const foreignFix = await furnishFix(service, foreign)
-  /** Tokens that have only read so far: reading ends no session. */
+  /** Tokens that were used only for reads, which do not end a session. */
   const unspent = new Map<CallerKind, string>()
   return {
     service,
@@ -136,7 +136,7 @@ export async function openScene(service: Service): Promise<Scene> {
             ? await furnishSession(service, clinic.id, userId)
             : jtiOf(clinic.people.doctor.token),
         refresh: clinic.people.doctor.refresh,
-        // Only where it is of use: it takes as long as all the rest.
+        // Creates this record only when needed, because it takes as long as all other records together.
         ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),
         ...(operation.includes('payment') ? await furnishPayment(service, clinic) : foreignPayment),
         ...(operation.includes('patient')
@@ -169,12 +169,12 @@ export async function openScene(service: Service): Promise<Scene> {
   }
 }
 
-/** The session that an access token is of. */
+/** Returns the session id of an access token. */
 export function jtiOf(token: string): string {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti
 }
 
-/** Puts something of the clinic into every table, and keeps it off the public list. */
+/** Creates rows of the clinic in every table, and hides it from the public list. */
 async function furnish(service: Service, root: Person, clinic: Clinic): Promise<void> {
   const { admin, doctor } = clinic.people
   const put = (path: string, token: string, body: object) =>
@@ -190,7 +190,7 @@ async function furnish(service: Service, root: Person, clinic: Clinic): Promise<
   await furnishList(service, clinic.people.nurse)
 }
 
-/** The tables whose rows belong to a tenant, partitions aside. */
+/** Returns the tables whose rows belong to a tenant, except partitions. */
 export async function tenantTables(service: Service): Promise<string[]> {
   const rows = await service.database.sql<{ name: string }>(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid

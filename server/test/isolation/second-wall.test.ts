@@ -1,4 +1,4 @@
-/** The second wall alone: what the application's role sees and may do with bare SQL. */
+/** Isolation by row-level security alone: what the application role can do with plain SQL. */
 import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'
@@ -65,8 +65,8 @@ function inTenant<T>(tenantId: number, work: (client: pg.Client) => Promise<T>):
 const countOf = async (client: pg.Client, table: string): Promise<number> =>
   (await client.query(`select count(*)::int as rows from ${table}`)).rows[0].rows
 
-describe('a bare select', () => {
-  test('without a tenant sees no row of any tenant table, though there are some', async () => {
+describe('a select statement without a where clause', () => {
+  test('returns no rows of any tenant table if no tenant is set, although rows exist', async () => {
     for (const table of ['tenants', ...tables]) {
       const [all] = await service.database.sql<{ rows: number }>(
         `select count(*)::int as rows from ${table}`,
@@ -76,7 +76,7 @@ describe('a bare select', () => {
     }
   })
 
-  test("sees the set tenant's rows alone", async () => {
+  test('returns only the rows of the tenant that is set', async () => {
     for (const table of tables) {
       const [own] = await service.database.sql<{ rows: number }>(
         `select count(*)::int as rows from ${table} where tenant_id = $1`,
@@ -95,7 +95,7 @@ describe('a bare select', () => {
     expect(tenants.rows.map((row) => Number(row.id))).toEqual([scene.own.id])
   })
 
-  test('sees nothing with a tenant that there is not, and fails with one that is none', async () => {
+  test('returns no rows if the tenant is unknown, and fails if it is invalid', async () => {
     expect(await inTenant(999_999, (client) => countOf(client, 'users'))).toBe(0)
     await expect(
       asApp(async (client) => {
@@ -106,7 +106,7 @@ describe('a bare select', () => {
   })
 })
 
-describe('a write for another tenant', () => {
+describe('a write to rows of another tenant', () => {
   const { own, foreign } = {
     own: () => scene.own.id,
     foreign: () => scene.foreign.id,
@@ -168,7 +168,7 @@ describe('a write for another tenant', () => {
     )
   })
 
-  test('finds nothing to change or delete', async () => {
+  test('finds no rows to update or delete', async () => {
     const before = await scene.snapshot()
     for (const sql of [
       'update users set is_active = false where tenant_id = $1',
@@ -196,7 +196,7 @@ describe('a write for another tenant', () => {
     expect(await scene.snapshot()).toEqual(before)
   })
 
-  test('is refused by the references too: no row belongs to a record of another tenant', async () => {
+  test("is also refused by the foreign keys: no row can refer to another tenant's record", async () => {
     await expect(
       service.database.sql('update users set department_id = $1 where id = $2', [
         scene.foreign.departmentId,
@@ -212,8 +212,8 @@ describe('a write for another tenant', () => {
   })
 })
 
-describe('the tenant setting', () => {
-  test('is gone after the transaction, on the same connection', async () => {
+describe('the database setting of the current tenant', () => {
+  test('is cleared after the transaction, on the same connection', async () => {
     await asApp(async (client) => {
       for (const end of ['commit', 'rollback']) {
         await client.query('begin')
@@ -227,7 +227,7 @@ describe('the tenant setting', () => {
     })
   })
 
-  test('of one call is never met by the next, though they share few connections', async () => {
+  test('never leaks from one call to the next, although the calls share few connections', async () => {
     const few = await openService({
       database: service.database,
       config: { DATABASE_POOL_SIZE: 1 },

@@ -1,11 +1,11 @@
-/** Who gets what of self-healing: the lines of the table about it. */
+/** The access table of self-healing. */
 import { admins, type Line, nothing, operators } from './lines.ts'
 
 export const SELF_HEALING: readonly Line[] = [
   { name: 'GET /api/admin/self-healing/fixes', aim: nothing, own: admins(200) },
   { name: 'GET /api/admin/self-healing/stats', aim: nothing, own: admins(200) },
   {
-    // What is not proposed is confirmed by nobody.
+    // No role can confirm a fix that was not proposed.
     name: 'POST /api/admin/self-healing/confirm/{fix_id}',
     aim: ({ fixId }) => ({ path: { fix_id: fixId } }),
     own: operators(409),

@@ -1,4 +1,4 @@
-/** Who gets what: every operation, for every role, on their own tenant and on another (decisions §2). */
+/** The access table: every operation for every role, on the own tenant and on another (decisions §2). */
 import { PASSWORD } from '../support/clinics.ts'
 import { BACKUPS } from './backups-table.ts'
 import { ENTRY } from './entry-table.ts'
@@ -47,7 +47,7 @@ export const TABLE: readonly Line[] = [
     name: 'DELETE /api/auth/sessions/{jti}',
     what: "another's",
     aim: ({ sessionId }) => ({ path: { jti: sessionId } }),
-    // The own tenant's session at hand is its doctor's.
+    // The session in the own tenant is its doctor's.
     own: { ...signedIn(404), doctor: 200 },
     foreign: signedIn(404),
   },
@@ -80,14 +80,14 @@ export const TABLE: readonly Line[] = [
   {
     name: 'POST /api/auth/totp/setup',
     aim: () => ({ body: { password: PASSWORD } }),
-    // It is the password of everybody but the superadmin.
+    // Everyone except the superadmin has this password.
     own: { ...signedIn(200), superadmin: 403 },
   },
   {
     name: 'POST /api/auth/totp/enable',
     what: 'with a wrong code',
     aim: () => ({ body: { code: 'none' } }),
-    // Who set nothing up has nothing to enable.
+    // Without a pending setup, there is no second factor to enable.
     own: { ...signedIn(403), superadmin: 409 },
   },
   {
@@ -116,6 +116,14 @@ export const TABLE: readonly Line[] = [
   { name: 'POST /webhooks/messenger', what: 'without a bot', aim: nothing, own: everyone(404) },
 
   { name: 'GET /api/admin/health', aim: nothing, own: admins(200) },
+  { name: 'GET /api/admin/overview', aim: nothing, own: admins(200) },
+  {
+    name: 'GET /api/admin/overview',
+    what: 'of a tenant',
+    aim: ofTenant,
+    own: admins(200),
+    foreign: admins(200, 403),
+  },
   { name: 'GET /api/admin/audit', aim: ofTenant, own: auditors(200), foreign: auditors(200, 403) },
   {
     name: 'GET /api/admin/audit',
@@ -169,7 +177,7 @@ export const TABLE: readonly Line[] = [
     name: 'PUT /api/admin/tenants/{tenant_id}',
     what: 'to deactivate it',
     aim: ({ spareTenantId, tenantId }, token) => ({
-      // A superadmin's call succeeds, and would end the tenant's sessions.
+      // A superadmin's call succeeds and would end the tenant's sessions.
       path: { tenant_id: token && roleOf(token) === 'superadmin' ? spareTenantId : tenantId },
       body: { is_active: false },
     }),
@@ -199,7 +207,7 @@ export const TABLE: readonly Line[] = [
     name: 'POST /api/admin/departments',
     what: 'headed by',
     aim: ({ doctorId }) => ({ body: named({ head_doctor_id: doctorId }) }),
-    // The superadmin's own tenant is the platform's, which has no such doctor either.
+    // The superadmin's own tenant is the platform, which does not have this doctor either.
     own: admins(422, 201),
     foreign: admins(422),
   },

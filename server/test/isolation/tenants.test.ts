@@ -1,4 +1,4 @@
-/** The rules of tenants: their subdomains, their public list, their end and their return. */
+/** The rules for tenants: subdomains, the public list, deletion and restore. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -24,7 +24,7 @@ const listed = async () => {
 
 describe('a subdomain', () => {
   test.each(['a', '7', 'a-b', 'a--b', '0a', `${'x'.repeat(63)}`])(
-    'may be "%s"',
+    'accepts "%s"',
     async (subdomain) => {
       expect(await create({ name: 'Fine', subdomain })).toMatchObject({
         status: 201,
@@ -49,13 +49,13 @@ describe('a subdomain', () => {
     'admin',
     'app',
     'static',
-  ])('may not be "%s"', async (subdomain) => {
+  ])('rejects "%s"', async (subdomain) => {
     const answer = await create({ name: 'Fine', subdomain })
     expect(answer.status).toBe(422)
     expect(answer.body.detail[0].loc).toEqual(['body', 'subdomain'])
   })
 
-  test('that is taken is a conflict that names it, and a deleted tenant keeps its own', async () => {
+  test('conflicts with the subdomain of another tenant, even of a deleted one', async () => {
     const first = await create({ name: 'First', subdomain: 'taken' })
     const again = await create({ name: 'Second', subdomain: 'taken' })
     expect(again).toMatchObject({ status: 409, body: { code: 'subdomain_taken' } })
@@ -66,7 +66,7 @@ describe('a subdomain', () => {
   })
 })
 
-describe('a name', () => {
+describe('the name of a tenant', () => {
   test('is trimmed and has 1 to 200 characters', async () => {
     expect(await create({ name: '  Trimmed \t', subdomain: 'trimmed' })).toMatchObject({
       status: 201,
@@ -82,8 +82,8 @@ describe('a name', () => {
   })
 })
 
-describe('the public lists', () => {
-  test('hold active tenants that do not hide, and never the platform', async () => {
+describe('the public lists of tenants and departments', () => {
+  test('contain active tenants that are not hidden, and never the platform tenant', async () => {
     await create({ name: 'Shown', subdomain: 'shown' })
     await create({ name: 'Hidden', subdomain: 'hidden', settings: { listed: false } })
     const asleep = await create({ name: 'Asleep', subdomain: 'asleep' })
@@ -96,7 +96,7 @@ describe('the public lists', () => {
       expect(subdomains).not.toContain(hidden)
   })
 
-  test('hold the departments of those tenants alone', async () => {
+  test('contain only departments of those tenants', async () => {
     const departments = (subdomain: string) =>
       service.call('GET', '/api/auth/departments', { query: { subdomain } })
     const { departmentId } = await makeClinic(service, root, 'open')
@@ -111,7 +111,7 @@ describe('the public lists', () => {
 })
 
 describe('the list of tenants', () => {
-  test('is all of them for a superadmin, and the own one for its admin and auditor', async () => {
+  test('contains all tenants for a superadmin, and only their own for admins and auditors', async () => {
     const clinic = await makeClinic(service, root, 'lister')
     const list = async (token: string) =>
       (await service.call('GET', '/api/admin/tenants', { token })).body.map(
@@ -123,13 +123,13 @@ describe('the list of tenants', () => {
   })
 })
 
-describe('a tenant that is deactivated', () => {
+describe('a deactivated tenant', () => {
   let clinic: Clinic
   beforeAll(async () => {
     clinic = await makeClinic(service, root, 'dormant')
   })
 
-  test('is so by a superadmin alone, and ends its sessions at once', async () => {
+  test('can be deactivated only by a superadmin, and its sessions end immediately', async () => {
     const { admin, nurse } = clinic.people
     expect(await change(clinic.id, { is_active: false }, admin.token)).toMatchObject({
       status: 403,
@@ -145,7 +145,7 @@ describe('a tenant that is deactivated', () => {
     expect(await service.call('POST', '/api/auth/refresh', { body })).toMatchObject({ status: 401 })
   })
 
-  test('is told at sign-in only after a correct password, until it is active again', async () => {
+  test('is reported as deactivated at sign-in only after a correct password', async () => {
     const { email, password } = clinic.people.nurse
     const login = (given: string) =>
       service.call('POST', '/api/auth/login', {
@@ -161,8 +161,8 @@ describe('a tenant that is deactivated', () => {
   })
 })
 
-describe('a tenant that is deleted', () => {
-  test('is gone from the API, its people are signed out, and it can be put back', async () => {
+describe('a deleted tenant', () => {
+  test('is removed from the API, its users are signed out, and it can be restored', async () => {
     const clinic = await makeClinic(service, root, 'leaving')
     const { admin, nurse } = clinic.people
     expect(await remove(clinic.id)).toMatchObject({ status: 204 })
@@ -195,14 +195,14 @@ describe('a tenant that is deleted', () => {
       status: 200,
       body: { id: nurse.id },
     })
-    // The sessions from before stay ended.
+    // Sessions that started before the deletion stay ended.
     expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
     await expect(service.app.features.tenants.service.restore(clinic.id)).rejects.toMatchObject({
       status: 404,
     })
   })
 
-  test('leaves its trail in the audit log, which a superadmin still reads', async () => {
+  test('keeps its audit log entries, which a superadmin can still read', async () => {
     const clinic = await makeClinic(service, root, 'trail')
     await remove(clinic.id)
     const answer = await service.call('GET', '/api/admin/audit', {
@@ -214,8 +214,8 @@ describe('a tenant that is deleted', () => {
   })
 })
 
-describe('a tenant that is protected', () => {
-  test("is the platform's: it is neither deleted nor deactivated", async () => {
+describe('a protected tenant', () => {
+  test('is the platform tenant: it can be neither deleted nor deactivated', async () => {
     for (const refused of [
       await remove(root.tenant_id),
       await change(root.tenant_id, { is_active: false }),
@@ -223,7 +223,7 @@ describe('a tenant that is protected', () => {
       expect(refused).toMatchObject({ status: 409, body: { code: 'tenant_protected' } })
   })
 
-  test("is the caller's own, also of a superadmin who lives in a clinic", async () => {
+  test("is the caller's own tenant, also for a superadmin who belongs to a clinic", async () => {
     const clinic = await makeClinic(service, root, 'home')
     const body = { email: 'second@home.test', password: 'a-Fine-Secret-3', full_name: 'Second' }
     const made = await service.call('POST', '/api/admin/users', {

@@ -1,4 +1,4 @@
-/** Who gets what of webhooks: the lines of the table about them. */
+/** The access table of webhooks. */
 import {
   admins,
   atDelivery,

@@ -1,4 +1,4 @@
-/** A job belongs to the transaction that causes it, and to nobody who may not know of it. */
+/** Enqueueing jobs: a job belongs to the transaction that causes it. */
 import { beforeAll, expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 const done = (seen: unknown[], count: number) =>
   until(`${count} jobs are done`, () => (seen.length >= count ? true : undefined))
 
-it('a job runs once its cause is committed, with the data it was sent with', async () => {
+it('runs a job after its transaction is committed, with the data it was sent with', async () => {
   const kind = jobKind<{ note: string }>('committed')
   const node = openNode(database)
   const seen: unknown[] = []
@@ -30,7 +30,7 @@ it('a job runs once its cause is committed, with the data it was sent with', asy
   )
 })
 
-it('a job goes with its cause when that is rolled back', async () => {
+it('removes a job when its transaction is rolled back', async () => {
   const kind = jobKind<{ n: number }>('rolled-back')
   const node = openNode(database)
   const seen: number[] = []
@@ -47,7 +47,7 @@ it('a job goes with its cause when that is rolled back', async () => {
   expect(seen).toEqual([2])
 })
 
-it('the commit wakes the worker of this process, which would ask again only much later', async () => {
+it('wakes the worker of this process on commit, long before its next poll', async () => {
   const kind = jobKind<{ n: number }>('woken')
   const node = openNode(database)
   const seen: number[] = []
@@ -59,7 +59,7 @@ it('the commit wakes the worker of this process, which would ask again only much
   expect(seen.toSorted()).toEqual([1, 2, 3, 4, 5])
 })
 
-it('a process that only enqueues leaves the work to one that works', async () => {
+it('leaves the job to a working process when its own process only enqueues', async () => {
   const kind = jobKind<{ n: number }>('elsewhere')
   const api = openNode(database, { works: false })
   const worker = openNode(database)
@@ -73,7 +73,7 @@ it('a process that only enqueues leaves the work to one that works', async () =>
   expect(seen).toEqual(['worker'])
 })
 
-it('while a job waits under a key no second one is added, and keys of others do not matter', async () => {
+it('adds no second job with a key while one waits, but accepts jobs with other keys', async () => {
   const kind = jobKind<{ n: number }>('keyed')
   const api = openNode(database, { works: false })
   api.jobs.work(kind, async () => undefined)
@@ -87,7 +87,7 @@ it('while a job waits under a key no second one is added, and keys of others do 
   expect(rows.map(({ data }) => data.n).toSorted()).toEqual([1, 3, 4, 5])
 })
 
-it('a job can be put off', async () => {
+it('delays a job if requested', async () => {
   const kind = jobKind<{ n: number }>('put-off')
   const node = openNode(database)
   const seen: number[] = []
@@ -103,7 +103,7 @@ it('a job can be put off', async () => {
   await done(seen, 2)
 })
 
-it('two workers never run one job, however many ask at once', async () => {
+it('never runs a job in two workers, however many workers poll concurrently', async () => {
   const kind = jobKind<{ n: number }>('raced')
   const runs: number[] = []
   const nodes = [openNode(database), openNode(database), openNode(database)]
@@ -122,11 +122,11 @@ it('two workers never run one job, however many ask at once', async () => {
   expect(runs.toSorted((a, b) => a - b)).toEqual(wanted)
 })
 
-it('a job that nobody would do is refused at once, not lost', async () => {
+it('rejects a job without a handler immediately instead of losing the job', async () => {
   const node = openNode(database)
   const stray = jobKind<{ n: number }>('stray')
   await node.jobs.start()
   await expect(
     node.db.inTenant(tenantId, (tx) => node.jobs.send(tx, stray, { n: 1 })),
-  ).rejects.toThrow('nobody has said who does stray')
+  ).rejects.toThrow('job kind stray has no worker')
 })

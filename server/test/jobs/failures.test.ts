@@ -1,7 +1,8 @@
-/** What goes wrong with jobs: handlers, processes and the database fail, and no job is lost by it. */
+/** Failures of jobs: handlers, processes and the database fail, and no job is lost. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import pg from 'pg'
 import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
@@ -16,11 +17,11 @@ beforeAll(async () => {
 })
 
 const isTrue = (holds: boolean) => (holds ? true : undefined)
-/** As if the waiting were over. */
+/** Makes the retry due now. */
 const makeDue = (name: string) =>
   database.sql(`update pgboss.job set start_after = now() where name = $1`, [name])
 
-it('a failing job is tried again, each wait longer, then given up and logged by name', async () => {
+it('retries a failing job with growing delays, then marks it as failed and logs its name', async () => {
   const kind = jobKind<{ n: number }>('failing', { retries: 3, retryDelaySeconds: 100 })
   const node = openNode(database)
   const attempts: number[] = []
@@ -54,15 +55,15 @@ it('a failing job is tried again, each wait longer, then given up and logged by 
     return found?.state === 'failed' ? found : undefined
   })
   expect(attempts).toEqual([1, 2, 3, 4])
-  // The table keeps the kind of error only: messages quote what they were about.
+  // The table stores only the kind of error, because messages quote their data.
   expect(row.output).toEqual({ name: 'Error', code: 'EFAR' })
   const errors = node.logged.filter(([level]) => level === 'error')
   expect(errors).toHaveLength(1)
   expect(errors[0]?.[1]).toMatchObject({ job: 'failing', id: row.id, attempt: 4 })
-  expect(errors[0]?.[2]).toContain('gave up job failing')
+  expect(errors[0]?.[2]).toContain('job failing failed for good')
 })
 
-it('waits differ from job to job, so that failures do not come back in step', async () => {
+it('varies the retry delay from job to job, so that retries do not coincide', async () => {
   const kind = jobKind<{ n: number }>('scattered', { retryDelaySeconds: 1000 })
   const node = openNode(database)
   const fail = async () => {
@@ -80,7 +81,7 @@ it('waits differ from job to job, so that failures do not come back in step', as
   expect(new Set(rows.map(({ waits }) => Math.round(waits))).size).toBeGreaterThan(3)
 })
 
-it('the job of a process that was killed runs again elsewhere', async () => {
+it('runs the job of a killed process again on another node', async () => {
   const kind = jobKind<{ n: number }>('killed', { expireInSeconds: 1, retryDelaySeconds: 1 })
   const node = openNode(database)
   const attempts: number[] = []
@@ -111,7 +112,7 @@ it('the job of a process that was killed runs again elsewhere', async () => {
   expect(attempts).toEqual([2])
 })
 
-it('an attempt that outlives its lease is told to end, and counts as failed', async () => {
+it('aborts an attempt that outlives its lease, and counts the attempt as failed', async () => {
   const kind = jobKind<{ n: number }>('endless', { expireInSeconds: 60, retries: 0 })
   const node = openNode(database)
   const reasons: unknown[] = []
@@ -128,10 +129,10 @@ it('an attempt that outlives its lease is told to end, and counts as failed', as
   await until('it has failed', async () =>
     isTrue((await rowsOf(database, 'endless'))[0]?.state === 'failed' && reasons.length > 0),
   )
-  expect(String(reasons[0])).toContain('not done within 60 s')
+  expect(String(reasons[0])).toContain('not completed within 60 s')
 })
 
-it('a stop lets what runs finish', async () => {
+it('finishes running jobs on shutdown', async () => {
   const kind = jobKind<{ n: number }>('finishing')
   const node = openNode(database)
   let finish: (() => void) | undefined
@@ -151,34 +152,37 @@ it('a stop lets what runs finish', async () => {
 it.each([
   ['that gives in to the signal', true],
   ['that does not hear the signal', false],
-])('a stop gives a job %s back: it is due at once and has lost no retry', async (_, listens) => {
-  const name = `given-back-${listens}`
-  const kind = jobKind<{ n: number }>(name, { retries: 0, retryDelaySeconds: 1000 })
-  const [first, second] = [openNode(database), openNode(database)]
-  let began = false
-  first.jobs.work(kind, (_, { signal }) => {
-    began = true
-    return new Promise((_, reject) => {
-      if (listens) signal.addEventListener('abort', () => reject(signal.reason))
+])(
+  'returns a job %s to the queue on shutdown: due immediately, with no retry lost',
+  async (_, listens) => {
+    const name = `given-back-${listens}`
+    const kind = jobKind<{ n: number }>(name, { retries: 0, retryDelaySeconds: 1000 })
+    const [first, second] = [openNode(database), openNode(database)]
+    let began = false
+    first.jobs.work(kind, (_, { signal }) => {
+      began = true
+      return new Promise((_, reject) => {
+        if (listens) signal.addEventListener('abort', () => reject(signal.reason))
+      })
     })
-  })
-  const attempts: number[] = []
-  second.jobs.work(kind, async (_, { attempt }) => void attempts.push(attempt))
-  await first.jobs.start()
-  await first.db.acrossTenants((tx) => first.jobs.send(tx, kind, { n: 1 }))
-  await until('it runs', () => isTrue(began))
-  const stopped = first.stop()
-  // A stop waits up to 6 s for running jobs.
-  if (!listens) first.clock.elapse(6 * SECOND)
-  await stopped
-  expect((await rowsOf(database, name))[0]?.state).toBe('retry')
-  await second.jobs.start()
-  await until('the other node has done it', () => isTrue(attempts.length > 0))
-  expect(attempts).toEqual([2])
-  expect(first.logged.filter(([level]) => level === 'error')).toEqual([])
-})
+    const attempts: number[] = []
+    second.jobs.work(kind, async (_, { attempt }) => void attempts.push(attempt))
+    await first.jobs.start()
+    await first.db.acrossTenants((tx) => first.jobs.send(tx, kind, { n: 1 }))
+    await until('it runs', () => isTrue(began))
+    const stopped = first.stop()
+    // Shutdown waits up to 6 s for running jobs.
+    if (!listens) first.clock.elapse(6 * SECOND)
+    await stopped
+    expect((await rowsOf(database, name))[0]?.state).toBe('retry')
+    await second.jobs.start()
+    await until('the other node has done it', () => isTrue(attempts.length > 0))
+    expect(attempts).toEqual([2])
+    expect(first.logged.filter(([level]) => level === 'error')).toEqual([])
+  },
+)
 
-it('an outage of the database stops nothing for good, does nothing twice and is logged once', async () => {
+it('survives a database outage: no worker stops, no job runs twice, and one outage is logged', async () => {
   const kind = jobKind<{ n: number }>('outage', { expireInSeconds: 60 })
   const outages = await openOutages(database)
   const node = openNode(database, { address: outages.address })
@@ -204,18 +208,62 @@ it('an outage of the database stops nothing for good, does nothing twice and is 
   release()
   await send(2)
   const lines = (text: string) => node.logged.filter(([, , message]) => message.includes(text))
-  await until('the outage is noticed', () => isTrue(lines('database is away').length > 0))
+  await until('the outage is noticed', () => isTrue(lines('database not reachable').length > 0))
   await outages.up()
   await until('everything is done', async () =>
     isTrue((await rowsOf(database, 'outage')).length === 0),
   )
+  await until('its end is noticed', () => isTrue(lines('database reachable again').length > 0))
   expect(runs).toEqual([1, 2])
-  expect(lines('database is away')).toHaveLength(1)
-  expect(lines('database is back')).toHaveLength(1)
+  expect(lines('database not reachable')).toHaveLength(1)
+  expect(lines('database reachable again')).toHaveLength(1)
   expect(node.logged).toHaveLength(2)
 })
 
-it('jobs go on after their connections were ended by the server, again and again', async () => {
+const outOfMemory = () =>
+  Object.assign(new pg.DatabaseError('out of memory', 1, 'error'), { code: '53200' })
+
+it('retries a job once without counting if a reachable database fails, then counts an attempt', async () => {
+  const kind = jobKind<{ n: number }>('hungry', { retries: 0 })
+  const node = openNode(database)
+  const attempts: number[] = []
+  const handler = async (_: object, { attempt }: { attempt: number }) => {
+    attempts.push(attempt)
+    throw outOfMemory()
+  }
+  node.jobs.work(kind, handler, { pollSeconds: 0.05 })
+  await node.jobs.start()
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 1 }))
+  await until('the job is given up', async () =>
+    isTrue((await rowsOf(database, 'hungry'))[0]?.state === 'failed'),
+  )
+  expect(attempts).toEqual([1, 2])
+  const fields = { job: 'hungry', reason: 'out of memory' }
+  expect(node.logged).toMatchObject([
+    ['info', fields, 'job hungry postponed'],
+    ['error', { ...fields, attempt: 2 }, 'job hungry failed for good after 2 attempts'],
+  ])
+  expect(node.outage.isRecent()).toBe(false)
+})
+
+it('counts no attempt for a job while its node has lost the database', async () => {
+  const kind = jobKind<{ n: number }>('patient', { retries: 0 })
+  const node = openNode(database, { trusted: () => false })
+  const attempts: number[] = []
+  const handler = async (_: object, { attempt }: { attempt: number }) => {
+    attempts.push(attempt)
+    if (attempt < 3) throw outOfMemory()
+  }
+  node.jobs.work(kind, handler, { pollSeconds: 0.05 })
+  await node.jobs.start()
+  await node.db.acrossTenants((tx) => node.jobs.send(tx, kind, { n: 1 }))
+  await until('it is done', async () =>
+    isTrue(attempts.length === 3 && (await rowsOf(database, 'patient')).length === 0),
+  )
+  expect(node.logged).toEqual([])
+})
+
+it('continues jobs after the database server repeatedly closed their connections', async () => {
   const kind = jobKind<{ n: number }>('terminated')
   const node = openNode(database)
   const seen = new Set<number>()

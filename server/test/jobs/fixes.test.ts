@@ -1,8 +1,8 @@
-/** Jobs that nobody takes back, or that were given up: seen with what failed, and set going again. */
+/** Jobs of a hung process: self-healing finds them after their lease has expired, and another process runs them. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { beforeAll, expect, test } from 'vitest'
-import type { Finding } from '../../src/platform/fix.ts'
+import type { Finding } from '../../src/platform/feature/fix.ts'
 import { type JobKind, jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { findings, fixOf, look, repair } from '../support/fixes.ts'
@@ -21,7 +21,7 @@ interface Data {
 
 const nameOf = (what: string) => `${what}-${randomUUID().slice(0, 8)}`
 const DATA: Data = { email: 'anna@clinic.test' }
-/** Its upkeep comes to nobody's help. */
+/** Opens a node whose upkeep never fixes the jobs of others. */
 const openLazy = (works = true) => openNode(database, { works, maintenanceSeconds: 45 })
 const send = (node: JobsNode, kind: JobKind<Data>) =>
   node.db.acrossTenants((tx) => node.jobs.send(tx, kind, DATA))
@@ -38,7 +38,7 @@ async function findingOf(node: JobsNode, key: string, { name }: JobKind<Data>) {
   return found.find(({ subject }) => subject === `jobs ${name}`)
 }
 
-/** A node that has begun the job and hangs, and another that sees it long after the lease. */
+/** Opens a node that starts the job and hangs, and a second node that looks after the lease has expired. */
 async function hanging(kind: JobKind<Data>) {
   const hung = openLazy()
   const attempts: number[] = []
@@ -60,7 +60,7 @@ async function hanging(kind: JobKind<Data>) {
   return { node, attempts, letTimePass }
 }
 
-test('a job of a process that hangs is seen once its lease is well over, and done by another', async () => {
+test('a job of a hung process is found after its lease, and another process runs the job', async () => {
   const kind = jobKind<Data>(nameOf('hung'), { retryDelaySeconds: 0, retryBackoff: false })
   const { node, attempts, letTimePass } = await hanging(kind)
   const stuck = fixOf(node.jobs.fixes, 'jobs.stuck')
@@ -85,95 +85,16 @@ test('a job of a process that hangs is seen once its lease is well over, and don
   expect(attempts).toEqual([1, 2])
 })
 
-test('one that has no attempt left is given up then, and told of as such', async () => {
+test('a stuck job with no attempts left is marked as failed', async () => {
   const kind = jobKind<Data>(nameOf('last'), { retries: 0 })
   const { node, letTimePass } = await hanging(kind)
   await letTimePass()
   const stuck = (await findingOf(node, 'jobs.stuck', kind)) as Finding
   expect(await repair(node.db, fixOf(node.jobs.fixes, 'jobs.stuck'), stuck)).toBe('repaired')
   expect(await stateOf(kind)).toBe('failed')
-  expect(await findingOf(node, 'jobs.given_up', kind)).toMatchObject({
-    measured: { jobs: 1, error: 'timed out' },
-  })
 })
 
-/** Given up for real: its only attempt fails. */
-async function givenUp(kind: JobKind<Data>, count = 1) {
-  const node = openLazy()
-  const isMended = { now: false }
-  node.jobs.work(
-    kind,
-    async ({ email }) => {
-      if (isMended.now) return
-      throw Object.assign(new TypeError(`cannot write to ${email}`), { code: 'EFAR' })
-    },
-    { concurrency: 3, pollSeconds: 0.05 },
-  )
-  await node.jobs.start()
-  for (let n = 0; n < count; n += 1) await send(node, kind)
-  await until('all are given up', async () => {
-    const rows = await rowsOf(database, kind.name)
-    return rows.length === count && rows.every(({ state }) => state === 'failed') ? true : undefined
-  })
-  return { node, isMended }
-}
-
-test('jobs that were given up are told of with the class of the error, and tried again', async () => {
-  const kind = jobKind<Data>(nameOf('failing'), { retries: 0 })
-  const { node, isMended } = await givenUp(kind, 3)
-  const finding = (await findingOf(node, 'jobs.given_up', kind)) as Finding
-  expect(finding).toEqual({
-    tenant_id: null,
-    subject: `jobs ${kind.name}`,
-    measured: {
-      kind: kind.name,
-      jobs: 3,
-      error: 'TypeError EFAR',
-      last: expect.stringMatching(/^\d{4}-.*Z$/),
-    },
-    expected: { jobs: 0 },
-    since: expect.stringMatching(/^\d{4}-.*Z$/),
-  })
-  expect(JSON.stringify(finding)).not.toContain('anna')
-  expect(await findingOf(node, 'jobs.too_late', kind)).toBeUndefined()
-  const fix = fixOf(node.jobs.fixes, 'jobs.given_up')
-  isMended.now = true
-  const both = await Promise.all([1, 2].map(() => repair(node.db, fix, finding)))
-  expect(both).toContain('repaired')
-  expect(await findingOf(node, 'jobs.given_up', kind)).toBeUndefined()
-  await until('all are done', async () => {
-    return (await rowsOf(database, kind.name)).length === 0 || undefined
-  })
-  expect(await repair(node.db, fix, finding)).toBe('already gone')
-})
-
-test('what still fails is given up again after one attempt more, and found again', async () => {
-  const kind = jobKind<Data>(nameOf('hopeless'), { retries: 0 })
-  const { node } = await givenUp(kind)
-  const before = (await findingOf(node, 'jobs.given_up', kind)) as Finding
-  await repair(node.db, fixOf(node.jobs.fixes, 'jobs.given_up'), before)
-  const after = await until('it has failed again', async () => {
-    const found = await findingOf(node, 'jobs.given_up', kind)
-    return found && found.measured.last !== before.measured.last ? found : undefined
-  })
-  expect(after.subject).toBe(before.subject)
-})
-
-test('what would come too late is told of, as are kinds that this release does not know', async () => {
-  const late = jobKind<Data>(nameOf('late'), { retries: 0, mayRunLate: false })
-  const { node } = await givenUp(late)
-  const gone = jobKind<Data>(nameOf('gone'), { retries: 0 })
-  await (await givenUp(gone)).node.stop()
-  for (const kind of [late, gone]) {
-    expect(await findingOf(node, 'jobs.given_up', kind)).toBeUndefined()
-    expect(await findingOf(node, 'jobs.too_late', kind)).toMatchObject({
-      measured: { jobs: 1, error: 'TypeError EFAR' },
-    })
-  }
-  expect(fixOf(node.jobs.fixes, 'jobs.too_late').repair).toBeUndefined()
-})
-
-test('what runs, waits, or failed and is tried again is no fault', async () => {
+test('jobs that run, wait or are due for a retry are not reported', async () => {
   const kind = jobKind<Data>(nameOf('well'), { retries: 5, retryDelaySeconds: 1000 })
   const node = openLazy()
   node.jobs.work(kind, async () => {

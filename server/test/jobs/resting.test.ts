@@ -1,4 +1,4 @@
-/** Jobs rest while a restore has closed the service, and go on behind it without a price. */
+/** Jobs pause in maintenance mode, and continue after it without a failed attempt. */
 import { beforeAll, expect, test } from 'vitest'
 import { Problem } from '../../src/lib/problems.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
@@ -12,15 +12,15 @@ beforeAll(async () => {
   database = await migratedDatabase()
 })
 
-test('none is begun meanwhile; then all are, within seconds', async () => {
+test('no job starts in maintenance mode, and all waiting jobs start within seconds after it ends', async () => {
   const kind = jobKind<{ n: number }>('resting')
   const seen: string[] = []
-  let isClosed = true
-  const resting = openNode(database, { rests: () => isClosed })
+  let isInMaintenance = true
+  const resting = openNode(database, { rests: () => isInMaintenance })
   resting.jobs.work(kind, async ({ n }) => void seen.push(`rested ${n}`), { pollSeconds: 3600 })
   await resting.jobs.start()
   await resting.db.acrossTenants((tx) => resting.jobs.send(tx, kind, { n: 1 }))
-  // Another node, which is not closed, gets the job that this one leaves.
+  // Another node, which is not in maintenance mode, gets the job that this one returns.
   const awake = openNode(database)
   awake.jobs.work(kind, async ({ n }) => void seen.push(`awake ${n}`), { pollSeconds: 3600 })
   await awake.jobs.start()
@@ -28,12 +28,12 @@ test('none is begun meanwhile; then all are, within seconds', async () => {
   await awake.stop()
   expect(seen).toEqual(['awake 1'])
   await resting.db.acrossTenants((tx) => resting.jobs.send(tx, kind, { n: 2 }))
-  isClosed = false
+  isInMaintenance = false
   await until('it to go on', () => seen.length > 1 || undefined)
   expect(seen).toEqual(['awake 1', 'rested 2'])
 })
 
-test('one that is refused by it is given back, and its attempt does not count', async () => {
+test('a job that maintenance mode interrupts returns to the queue, without counting an attempt', async () => {
   const kind = jobKind<object>('refused-meanwhile', { retries: 0 })
   const node = openNode(database)
   const attempts: number[] = []

@@ -1,11 +1,11 @@
-/** The tables of jobs are what the installed pg-boss expects, and open to nobody who need not. */
+/** The tables of jobs: they match the installed pg-boss, and only roles that need access have it. */
 import pg from 'pg'
 import { getConstructionPlans, PgBoss } from 'pg-boss'
 import { expect, it } from 'vitest'
-import { dumpSchema } from '../../src/platform/db/schema-dump.ts'
+import { dumpSchema } from '../../src/platform/schema/schema-dump.ts'
 import { emptyDatabase, migratedDatabase, type TestDatabase } from '../support/database.ts'
 
-/** What the database has in schema pgboss, without the grants, a statement an entry. */
+/** Returns the definitions in schema pgboss, without grants, as one statement per entry. */
 async function statementsIn(database: TestDatabase): Promise<string[]> {
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
@@ -21,7 +21,7 @@ async function statementsIn(database: TestDatabase): Promise<string[]> {
   }
 }
 
-it('the migration makes what this version of pg-boss would make itself', async () => {
+it('matches, after the migration, the schema that this version of pg-boss creates', async () => {
   const [ours, theirs] = [await migratedDatabase(), await emptyDatabase()]
   await theirs.sql(getConstructionPlans('pgboss'))
   const expected = await statementsIn(theirs)
@@ -31,7 +31,7 @@ it('the migration makes what this version of pg-boss would make itself', async (
   expect(await ours.sql(version)).toEqual(await theirs.sql(version))
 })
 
-it('pg-boss itself finds nothing amiss, down to the indexes of the partition that holds the jobs', async () => {
+it("passes pg-boss's own check, including the indexes of the job partition", async () => {
   const database = await migratedDatabase()
   const db = { executeSql: async (text: string) => ({ rows: await database.sql(text) }) }
   const { ok, extraIndexes } = await new PgBoss({ db, migrate: false }).detectSchemaDrift()
@@ -46,12 +46,12 @@ it.each([
   ['changes a job', `update pgboss.job_common set data = '{}'`],
   ['makes a queue', `select pgboss.create_queue('mine', '{"policy": "short"}')`],
   ['schedules', `insert into pgboss.schedule (name, cron) values ('mail.send', '* * * * *')`],
-])('a request that %s is refused', async (_, statement) => {
+])('denies the application role a statement that %s', async (_, statement) => {
   const database = await migratedDatabase()
   await expect(asRole(database, 'wardkeep_app', statement)).rejects.toThrow('permission denied')
 })
 
-it('the worker may not change the tables', async () => {
+it('denies the worker role any change of the tables', async () => {
   const database = await migratedDatabase()
   for (const statement of [
     'drop table pgboss.job_dependency',

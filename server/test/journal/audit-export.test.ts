@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const MIB = 2 ** 20
 const MANY = 60_000
-/** Each of the many entries has changes of this length. */
+/** The length of the changes of each of the many entries. */
 const BYTES = 800
 
 let service: Service
@@ -68,7 +68,7 @@ async function exported(by: Person, query: Query) {
   return linesOf(await textOf(response)).map((line) => JSON.parse(line))
 }
 
-/** The entries about the exports of a user. */
+/** Returns the entries about the exports of a user. */
 const journaled = ({ id }: Person) =>
   service.database.sql<{ tenant_id: number; resource_type: string; changes: any; request: string }>(
     `select tenant_id::int, resource_type, changes, request_id::text as request from journal
@@ -81,8 +81,8 @@ const ended = (person: Person, state: string) =>
     (await journaled(person)).find(({ changes }) => changes.state === state),
   )
 
-describe('an export', () => {
-  it('has the entries of the list, with its filters and in its order', async () => {
+describe('an export of the audit log', () => {
+  it('contains the same entries as the list, with its filters and in its order', async () => {
     const { admin, nurse } = north.people
     await service.call('POST', `/api/admin/users/${nurse.id}/block`, { token: admin.token })
     for (const query of [
@@ -101,7 +101,7 @@ describe('an export', () => {
     }
   })
 
-  it('is a file that nothing on the way keeps', async () => {
+  it('cannot be cached by proxies', async () => {
     const { auditor } = north.people
     const csv = await open(auditor, { to_date: '2001-01-01' })
     expect(csv.headers).toMatchObject({
@@ -122,7 +122,7 @@ describe('an export', () => {
     expect(await textOf(lines)).toBe('')
   })
 
-  it('has only entries of the own tenant, and all tenants only for a superadmin', async () => {
+  it("contains only entries of the caller's tenant, or all tenants for a superadmin", async () => {
     const tenants = async (by: Person, query: Query = {}) => {
       const entries = await exported(by, { action: ['user.created', 'tenant.created'], ...query })
       return [...new Set(entries.map(({ tenant_id }) => tenant_id))].sort()
@@ -138,7 +138,7 @@ describe('an export', () => {
     expect((await open(south.people.doctor)).statusCode).toBe(403)
   })
 
-  it('writes nothing in CSV that a spreadsheet would run', async () => {
+  it('never contains CSV that a spreadsheet would execute', async () => {
     const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\tSUM(1)', 'a","=1', 'a;=1', '\r=1', 'Zoë\n2']
     await service.database.sql(
       `insert into journal (tenant_id, action, resource_type, resource_id, user_agent)
@@ -165,7 +165,7 @@ describe('an export', () => {
 })
 
 describe('an export of many entries', () => {
-  it('is complete, without an entry twice, in bounded memory', async () => {
+  it('is complete and without duplicates, in bounded memory', async () => {
     const { admin } = north.people
     const response = await open(admin, { format: 'ndjson', group: 'department' })
     const ids = new Set<number>()
@@ -183,12 +183,12 @@ describe('an export of many entries', () => {
     expect(ids.size).toBeGreaterThanOrEqual(MANY)
     expect(bytes).toBeGreaterThan(MANY * BYTES)
     expect(samples.length).toBeGreaterThan(5)
-    // Buffers are freed some time after they are collected, so a single sample may be high. What is kept raises all.
+    // Buffers are freed some time after collection, so a single sample may be high. A leak raises all samples.
     expect(Math.min(...samples.slice(-4))).toBeLessThan(20 * MIB)
     expect((await journaled(admin)).at(-1)?.changes).toMatchObject({ entries: ids.size })
   })
 
-  it('does not read ahead of a slow receiver, and is journaled when the receiver goes away', async () => {
+  it('does not read ahead of a slow receiver, and is journaled if the receiver disconnects', async () => {
     const person = await newColleague(service, north, 'auditor')
     const response = await open(person, { group: 'department' })
     await once(response, 'readable')
@@ -198,7 +198,7 @@ describe('an export of many entries', () => {
     expect(await journaled(person)).toHaveLength(2)
   })
 
-  it('breaks off once the caller is signed out', async () => {
+  it('is aborted once the caller is signed out', async () => {
     const person = await newColleague(service, north, 'auditor')
     const response = await open(person, { group: 'department' })
     await once(response, 'readable')
@@ -209,7 +209,7 @@ describe('an export of many entries', () => {
     expect((await ended(person, 'aborted'))?.changes.entries).toBeLessThan(MANY / 2)
   })
 
-  it('runs twice at once for a user, and not three times', async () => {
+  it('can run twice concurrently for one user, but not three times', async () => {
     const [person, other] = [
       await newColleague(service, north, 'auditor'),
       await newColleague(service, north, 'auditor'),
@@ -230,8 +230,8 @@ describe('an export of many entries', () => {
   })
 })
 
-describe('the journal', () => {
-  it('has two entries of a complete export, the filters and the number of entries', async () => {
+describe('the journal of exports', () => {
+  it('has two entries for a complete export, with its filters and entry count', async () => {
     const person = await newColleague(service, south, 'auditor')
     const query = { group: 'tenant', user_id: String(root.id), to_date: '2999-01-01' }
     const { length } = await exported(person, query)
@@ -248,7 +248,7 @@ describe('the journal', () => {
     expect(new Set(entries.map(({ request }) => request)).size).toBe(1)
   })
 
-  it('shows an export of one tenant to that tenant, and an export of all to the platform', async () => {
+  it('shows an export of one tenant to that tenant, and an export of all to the platform tenant', async () => {
     const before = (await journaled(root)).length
     await exported(root, { tenant_id: String(south.id), to_date: '2001-01-01' })
     await exported(root, { to_date: '2001-01-01' })
@@ -256,7 +256,7 @@ describe('the journal', () => {
     expect(tenants).toEqual([south.id, south.id, root.tenant_id, root.tenant_id])
   })
 
-  it('has no entry of an export that was refused, or of its headers alone', async () => {
+  it('has no entry for a refused export, or for a HEAD request', async () => {
     const person = await newColleague(service, south, 'auditor')
     expect((await open(person, { format: 'xml' })).statusCode).toBe(422)
     const head = await service.call('HEAD', '/api/admin/audit/export', { token: person.token })
@@ -271,7 +271,7 @@ describe('the journal', () => {
   })
 })
 
-/** Bytes that the process uses after a garbage collection, those outside of the heap included. */
+/** Returns the bytes in use after garbage collection, including memory outside the heap. */
 function bytesInUse(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

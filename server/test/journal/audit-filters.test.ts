@@ -61,7 +61,7 @@ beforeAll(async () => {
   await signIn(service, north.people.doctor)
   blocking = await block(north)
   blockingInSouth = await block(south)
-  // One entry came from elsewhere.
+  // One entry has another source address.
   await service.database.sql(
     `insert into journal (tenant_id, user_id, action, resource_type, resource_id, ip)
      values ($1, $2, 'user.updated', 'user', $3, '2001:db8::7')`,
@@ -75,7 +75,7 @@ const nameOf = (role: string) => `${role} of north`
 const actionsOf = (entries: readonly Entry[]) => [...new Set(entries.map(({ action }) => action))]
 
 describe('the audit log', () => {
-  it('takes several actions, repeated or with commas', async () => {
+  it('accepts several actions, repeated or separated by commas', async () => {
     const both = ['user.blocked', 'webhook.registered']
     expect(actionsOf(await list({ action: both })).toSorted()).toEqual(both)
     expect(actionsOf(await list({ action: both.join(',') })).toSorted()).toEqual(both)
@@ -84,7 +84,7 @@ describe('the audit log', () => {
     )
   })
 
-  it('takes several groups, and adds them to the actions', async () => {
+  it('accepts several action groups in addition to single actions', async () => {
     const groups = actionsOf(await list({ group: ['webhook', 'patient'] }))
     expect(groups.toSorted()).toEqual(['patient.created', 'webhook.registered'])
     const added = actionsOf(await list({ group: 'webhook', action: 'user.blocked' }))
@@ -92,7 +92,7 @@ describe('the audit log', () => {
     expect(await list({ group: 'self_healing' })).toEqual([])
   })
 
-  it('finds the entries of a request, in the own tenant only', async () => {
+  it("finds the entries of a request, but only in the caller's tenant", async () => {
     for (const request_id of [blocking, blocking.toUpperCase()])
       expect(await list({ request_id })).toMatchObject([
         { action: 'user.blocked', request_id: blocking },
@@ -102,14 +102,14 @@ describe('the audit log', () => {
     expect(await list({ request_id: blockingInSouth, tenant_id: north.id }, root.token)).toEqual([])
   })
 
-  it('finds the entries from an address, in the own tenant only', async () => {
+  it("finds the entries from an IP address, but only in the caller's tenant", async () => {
     expect(await list({ ip: '2001:db8::7' })).toMatchObject([{ action: 'user.updated' }])
     expect(await list({ ip: '2001:db8::7' }, south.people.admin.token)).toEqual([])
     expect(await list({ ip: '192.0.2.1' })).toEqual([])
     expect((await list({ ip: '127.0.0.1' })).length).toBeGreaterThan(2)
   })
 
-  it('combines all filters', async () => {
+  it('combines all its filters', async () => {
     const { admin, nurse } = north.people
     const filters: Query = {
       action: ['user.*'],
@@ -138,7 +138,7 @@ describe('the audit log', () => {
       expect([other, await list({ ...filters, ...other })]).toEqual([other, []])
   })
 
-  it('keeps the filters from page to page', async () => {
+  it('keeps the filters from one page to the next', async () => {
     const query = { group: ['user', 'department'], ip: '127.0.0.1', limit: 1 }
     const { token } = north.people.admin
     const first = await service.call('GET', '/api/admin/audit', { token, query })
@@ -154,7 +154,7 @@ describe('the audit log', () => {
     )
   })
 
-  it('shows everything by and about a user, also what others did to their sessions', async () => {
+  it("finds entries by and about a user, including other people's changes to the user's sessions", async () => {
     const { admin, doctor } = north.people
     const [session] = await service.database.sql<{ id: string }>(
       'select id from sessions where user_id = $1 limit 1',
@@ -183,7 +183,7 @@ describe('the audit log', () => {
     ['ip', '300.1.1.1', 'query.ip'],
     ['ip', 'localhost', 'query.ip'],
     ['about_user', 'x', 'query.about_user'],
-  ])('rejects %s=%s', async (name, value, place) => {
+  ])('rejects the filter %s=%s', async (name, value, place) => {
     const { status, body } = await service.call('GET', '/api/admin/audit', {
       token: north.people.admin.token,
       query: { [name]: value },
@@ -192,11 +192,11 @@ describe('the audit log', () => {
   })
 })
 
-describe('the names of an entry', () => {
+describe('the names in an audit entry', () => {
   const named = async (query: Query, token?: string) =>
     (await list(query, token)).map(({ user_name, resource_name }) => [user_name, resource_name])
 
-  it('are those of the user and of the resource', async () => {
+  it('are the names of the user and of the resource', async () => {
     const { doctor } = north.people
     expect(await named({ request_id: blocking })).toEqual([[nameOf('admin'), nameOf('nurse')]])
     expect(await named({ action: 'webhook.registered' })).toEqual([
@@ -227,7 +227,7 @@ describe('the names of an entry', () => {
     expect((await list(query, root.token))[0]?.user_name).toEqual(expect.any(String))
   })
 
-  it('are null once the record is deleted, and for malformed ids', async () => {
+  it('are null for deleted records and malformed IDs', async () => {
     const { receptionist, admin } = north.people
     const path = `/api/admin/users/${receptionist.id}`
     expect((await service.call('DELETE', path, { token: admin.token })).status).toBe(204)
@@ -244,7 +244,7 @@ describe('the names of an entry', () => {
     ])
   })
 
-  it('take one statement for a page', async () => {
+  it('are loaded with one statement per page', async () => {
     const entries = (await list({})) as unknown as StoredEntry[]
     expect(new Set(entries.map(({ resource_type }) => resource_type)).size).toBeGreaterThan(4)
     const statements = await scopesOf(service.database, 1).inTenant(north.id, async (tx) => {
@@ -257,11 +257,11 @@ describe('the names of an entry', () => {
   })
 })
 
-describe('the list of actions', () => {
+describe('the list of actions in the journal', () => {
   const actions = async (token: string) =>
     service.call('GET', '/api/admin/audit/actions', { token })
 
-  it('has every action of the registry with its meaning, group and type of resource', async () => {
+  it('contains every action of the registry with its meaning, group and resource type', async () => {
     const { status, body } = await actions(north.people.auditor.token)
     expect(status).toBe(200)
     expect(body.map(({ action }: { action: string }) => action)).toEqual(Object.keys(ACTIONS))
@@ -275,7 +275,7 @@ describe('the list of actions', () => {
     })
   })
 
-  it('is for administrators and auditors', async () => {
+  it('is available to administrators and auditors only', async () => {
     expect((await actions(north.people.doctor.token)).status).toBe(403)
   })
 })

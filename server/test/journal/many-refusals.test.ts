@@ -37,7 +37,7 @@ const callerOf = (tenant_id: number, session_id: string) =>
 const count = (tenant: number, session: string) =>
   openRefusals(db, clock).count(callerOf(tenant, session), OPERATION, CODE)
 
-/** A row for each of many sessions, all of which have been refused once. */
+/** Creates one row per session, each with one refusal. */
 const manySessions = (tenant: number, sessions: number) =>
   database.sql(
     `insert into refusals (tenant_id, session_id, operation, code, count, first_at, last_at,
@@ -48,7 +48,7 @@ const manySessions = (tenant: number, sessions: number) =>
     [tenant, OPERATION, CODE, new Date(now).toISOString(), sessions],
   )
 
-/** How many refusals of the tenant are in the journal, and how many wait. */
+/** Returns how many refusals of the tenant are in the journal, and how many are pending. */
 async function counted(tenant: number) {
   const sums = await database.sql<{ written: number; waiting: number }>(
     `select
@@ -60,7 +60,7 @@ async function counted(tenant: number) {
   return sums[0]
 }
 
-test('one that comes after its minute is counted beside hundreds that are due as well', async () => {
+test('a refusal is counted as a new one after its minute while hundreds of other entries are due', async () => {
   await manySessions(1, 250)
   await count(1, GREATEST)
   now += 61_000
@@ -70,7 +70,7 @@ test('one that comes after its minute is counted beside hundreds that are due as
   expect(await counted(1)).toEqual({ written: 252, waiting: 0 })
 })
 
-test('those that come after their minutes wait for nobody else, and so never crosswise', async () => {
+test('writing a due entry waits for no other session, so that deadlocks are impossible', async () => {
   for (const session of [LEAST, MIDDLE, GREATEST]) await count(2, session)
   now += 61_000
   const other = new pg.Client('url' in database.address ? database.address.url : database.address)
@@ -79,13 +79,13 @@ test('those that come after their minutes wait for nobody else, and so never cro
   await other.query('begin')
   await other.query('update refusals set count = count + 1 where session_id = $1', [LEAST])
   await Promise.all([count(2, MIDDLE), count(2, GREATEST)])
-  // Whoever counts the third may go on to any of theirs.
+  // The session that counts the third refusal may go on to any row of the others.
   await other.query('update refusals set count = count + 1 where session_id = $1', [GREATEST])
   await other.query('commit')
   expect(await counted(2)).toEqual({ written: 2, waiting: 5 })
 })
 
-test('all of them are written for whoever reads the audit log', async () => {
+test('all counted refusals of a tenant are written before its audit log is read', async () => {
   await manySessions(3, 450)
   await manySessions(4, 1)
   await writeSeenRefusals(db, { role: 'auditor', tenant_id: 3 })
@@ -93,7 +93,7 @@ test('all of them are written for whoever reads the audit log', async () => {
   expect(await counted(4)).toEqual({ written: 0, waiting: 1 })
 })
 
-test('all of them are written though the planner takes them for few', async () => {
+test('all counted refusals are written even if the query planner expects few', async () => {
   await database.sql('delete from refusals')
   await manySessions(5, 1)
   await database.sql('analyze refusals')

@@ -1,4 +1,4 @@
-/** What changes nothing is no entry of the journal, and so no event of a webhook. */
+/** Requests that change nothing: they create no journal entry, and so no webhook event. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { BUILT } from '../contract/operations.ts'
 import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   patientId = (await service.call('POST', '/api/patients', { token, body: patient })).body.id
 })
 
-/** Of changes: that a record was shown is an entry each time. */
+/** Returns the entries about changes. A shown record is an entry each time. */
 const entries = async () =>
   (
     await service.database.sql<{ count: number }>(
@@ -35,7 +35,7 @@ interface Put {
 
 const ofNurse = () => ({ user_id: clinic.people.nurse.id })
 
-/** Every PUT, with what its record has once it was called. A password is another one each time. */
+/** Every PUT with the state of its record after the call. A password is different each time. */
 const PUTS: Record<string, Put | 'sets a password'> = {
   '/api/admin/tenants/{tenant_id}': {
     who: 'admin',
@@ -75,15 +75,15 @@ const PUTS: Record<string, Put | 'sets a password'> = {
   '/api/users/me/password': 'sets a password',
 }
 
-describe('a PUT', () => {
-  test('is in the table, whichever it is', () => {
+describe('each PUT operation', () => {
+  test('is in the table of this test', () => {
     const built = BUILT.filter(({ method }) => method === 'PUT').map(({ path }) => path)
     expect(Object.keys(PUTS).sort()).toEqual(built.sort())
   })
 
   test.each(
     Object.entries(PUTS).flatMap(([path, put]) => (typeof put === 'string' ? [] : [{ path, put }])),
-  )('of the same values again writes nothing: $path', async ({ path, put }) => {
+  )('writes nothing for the same values again: $path', async ({ path, put }) => {
     const ids = put.ids?.() ?? {}
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name]))
     const call = () =>
@@ -99,7 +99,7 @@ describe('a PUT', () => {
   })
 })
 
-test('blocking the blocked writes nothing, and ends a session that is left all the same', async () => {
+test('blocking a blocked user writes no journal entry, but ends a remaining session', async () => {
   const { auditor, admin } = clinic.people
   const { email, password } = auditor
   const block = () =>

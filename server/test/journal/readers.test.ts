@@ -1,11 +1,11 @@
-/** A reader of the journal falls behind: who or what does it, and what can be done about it. */
+/** A journal reader that falls behind: the health check names the cause, and a blocking transaction can be ended. */
 import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type DatabaseAddress, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
-import { migrate } from '../../src/platform/db/migrate.ts'
-import type { Finding } from '../../src/platform/fix.ts'
+import type { Finding } from '../../src/platform/feature/fix.ts'
 import { openReaders } from '../../src/platform/journal/index.ts'
+import { migrate } from '../../src/platform/schema/migrate.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { databaseOn, migratedDatabase } from '../support/database.ts'
 import { started } from '../support/embedded.ts'
@@ -25,10 +25,10 @@ beforeAll(async () => {
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
-/** The fixes as of some minutes later; those of the webhooks' reader. */
+/** Returns the fixes and the health of the webhooks' reader, some minutes later. */
 function later(of: Service, minutes: number, waits = false) {
   const clock = { now: () => Date.now() + minutes * MINUTE }
-  const readers = openReaders({ clock, waits: () => waits })
+  const readers = openReaders({ db: of.app.db, clock, waits: () => waits })
   readers.add('webhooks')
   const fix = (key: string) => fixOf(readers.fixes, key)
   return {
@@ -37,12 +37,17 @@ function later(of: Service, minutes: number, waits = false) {
     all: async () =>
       (await Promise.all(readers.fixes.map((one) => findings(of.app.db, one)))).flat(),
     looked: async (key: string) => (await look(of.app.db, fix(key))).looked_at,
+    /** Returns the state of the health check after a poll. */
+    health: async () => {
+      await readers.upkeep.run()
+      return readers.check()
+    },
     repair: (key: string, finding: Finding) => repair(of.app.db, fix(key), finding),
   }
 }
 
 async function isWell(minutes = 10): Promise<void> {
-  // A transaction of another database may hold entries back that are nobody's fault, for a moment.
+  // A transaction of another database can briefly hold entries back.
   await untilRead(service.database, 'webhooks')
   await until(
     'nothing is found',
@@ -60,7 +65,7 @@ const write = async () => {
   expect(answer.status).toBe(200)
 }
 
-/** A program on the database that has written and does not commit. */
+/** Opens a connection to the database that has written and does not commit. */
 async function holder(lock?: number) {
   const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
@@ -77,7 +82,7 @@ async function holder(lock?: number) {
   return { client, begin, pid: rows[0]?.pid }
 }
 
-test('a connection that does not commit is named, and ended on request', async () => {
+test('the check names a connection that does not commit, and the fix ends that connection', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -108,7 +113,7 @@ test('a connection that does not commit is named, and ended on request', async (
   await isWell()
 })
 
-test('one that ends between the look at it and its end is gone, and no failure', async () => {
+test('a connection that ended between check and fix is reported as gone, not as failed', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -116,7 +121,7 @@ test('one that ends between the look at it and its end is gone, and no failure',
   const [finding] = await readers.find('journal.held_back')
   const repaired = await readers.fix('journal.held_back').repair?.(finding as Finding, (work) =>
     service.app.db.acrossTenants(async (tx) => {
-      // What a transaction has seen of other sessions stays as it is.
+      // A transaction keeps its first snapshot of the other sessions.
       await sql`select from running_writers()`.execute(tx.db)
       await client.end()
       await until('it is gone', async () => {
@@ -132,7 +137,7 @@ test('one that ends between the look at it and its end is gone, and no failure',
   await isWell()
 })
 
-test('one that has gone on to another transaction meanwhile is left alone', async () => {
+test('the fix does not end a connection that has started another transaction since the check', async () => {
   await isWell()
   const { client, begin } = await holder()
   await write()
@@ -145,7 +150,7 @@ test('one that has gone on to another transaction meanwhile is left alone', asyn
   await isWell()
 })
 
-test('a long job of the service takes as long as it takes', async () => {
+test('the check ignores a long job of the service itself', async () => {
   await isWell()
   const { client, pid } = await holder(LOCKS.longJobs)
   await write()
@@ -167,7 +172,7 @@ test('a long job of the service takes as long as it takes', async () => {
   await isWell()
 })
 
-test('a reader that fails is told of with the class of its error, and skips nothing', async () => {
+test('the health report is degraded while a journal consumer fails, and the consumer skips no entry', async () => {
   const receiver = await openReceiver()
   const answer = await service.call('POST', '/api/webhooks/register', {
     token: clinic.people.admin.token,
@@ -184,57 +189,41 @@ test('a reader that fails is told of with the class of its error, and skips noth
     )
     return row?.error ?? undefined
   })
-  expect(await later(service, 0).all()).toEqual([])
-  const readers = later(service, 10)
-  expect(await readers.all()).toEqual([
-    {
-      tenant_id: null,
-      subject: 'reader webhooks',
-      measured: {
-        consumer: 'webhooks',
-        last_entry_read: expect.any(Number),
-        entry_waits_since: expect.stringMatching(/^20.*Z$/),
-        error: 'error 42501',
-      },
-      expected: { error: null },
-      since: expect.stringMatching(/^20.*Z$/),
-    },
-  ])
-  expect(readers.fix('journal.failing').repair).toBeUndefined()
+  expect(await later(service, 0).health()).toEqual({ state: 'ok' })
+  expect(await later(service, 10).health()).toEqual({
+    state: 'degraded',
+    reason: 'The journal reader webhooks keeps failing. See the log for the cause.',
+    since: expect.stringMatching(/^20.*Z$/),
+    runbook: 'journal-readers.md',
+  })
   await service.database.sql('grant insert on webhook_deliveries to wardkeep_platform')
   await until('it has arrived', () => receiver.received.length > sent || undefined)
   await isWell()
+  expect(await later(service, 10).health()).toEqual({ state: 'ok' })
 })
 
-test('where all processes are of the role api nobody reads, until one is at work', async () => {
+test('the health report is degraded while no process reads the journal', async () => {
   const idle = await openService({ database: await migratedDatabase() })
   await makeClinic(idle, await superadmin(idle), 'south')
-  expect(await later(idle, 4).all()).toEqual([])
-  // Of a restored copy, and of a service without webhooks, nobody is expected to.
-  expect(await later(idle, 10, true).all()).toEqual([])
+  expect(await later(idle, 4).health()).toEqual({ state: 'ok' })
+  // The readers of a restored copy are paused.
+  expect(await later(idle, 10, true).health()).toEqual({ state: 'ok' })
   const readers = later(idle, 10)
-  // A transaction of another database may hold the newest entries back for a moment.
-  await until('the entries are settled', async () => (await readers.all()).length > 0 || undefined)
-  expect(await readers.all()).toEqual([
-    {
-      tenant_id: null,
-      subject: 'reader webhooks',
-      measured: {
-        consumer: 'webhooks',
-        last_entry_read: 0,
-        entry_waits_since: expect.stringMatching(/^20.*Z$/),
-        moved_at: expect.stringMatching(/^20.*Z$/),
-      },
-      expected: { waits_at_most_s: 300 },
-      since: expect.stringMatching(/^20.*Z$/),
-    },
-  ])
-  expect(readers.fix('journal.unread').repair).toBeUndefined()
+  // A transaction of another database can briefly hold the newest entries back.
+  await until('the entries are settled', async () =>
+    (await readers.health()).state === 'ok' ? undefined : true,
+  )
+  expect(await readers.health()).toMatchObject({
+    state: 'degraded',
+    reason: 'No process is running the journal reader webhooks. Start a node with the role worker.',
+  })
   await openService({ database: idle.database, role: 'worker' })
-  await until('it has read all', async () => (await readers.all()).length === 0 || undefined)
+  await until('it has read all', async () =>
+    (await readers.health()).state === 'ok' ? true : undefined,
+  )
 })
 
-test('a transaction that was prepared and never ended is told of, until it is', async () => {
+test('the health report is degraded while a prepared transaction blocks a journal consumer', async () => {
   const server = await started(await scratch(), {
     max_prepared_transactions: '2',
     max_connections: '60',
@@ -254,29 +243,21 @@ test('a transaction that was prepared and never ended is told of, until it is', 
     await client.query(`prepare transaction '${gid}'`)
     await client.end()
   }
-  // Of another database it holds nobody back.
+  // A prepared transaction of another database holds no reader back.
   const elsewhere = databaseOn({ ...server.connection, database: 'postgres' })
   await prepare(elsewhere.address, 'theirs')
   await prepare(held.database.address, 'xa-7 of anna@clinic.test')
   await makeClinic(held, await superadmin(held), 'north')
-  expect(await later(held, 4).all()).toEqual([])
+  expect(await later(held, 4).health()).toEqual({ state: 'ok' })
   const readers = later(held, 10)
-  expect(await readers.all()).toEqual([
-    {
-      tenant_id: null,
-      subject: expect.stringMatching(/^prepared transaction \d+$/),
-      measured: {
-        gid: 'xa-7 of anna?clinic.test',
-        owner: server.connection.user,
-        age_seconds: expect.any(Number),
-      },
-      expected: { age_seconds_at_most: 300 },
-      since: expect.stringMatching(/^20.*Z$/),
-    },
-  ])
-  expect(readers.fix('journal.prepared').repair).toBeUndefined()
-  expect(await readers.looked('journal.prepared')).toBe(1)
+  expect(await readers.health()).toMatchObject({
+    state: 'degraded',
+    reason: 'A prepared transaction blocks the journal reader webhooks. Commit it or roll it back.',
+  })
+  expect(await readers.all()).toEqual([])
   await sql("rollback prepared 'xa-7 of anna@clinic.test'")
-  await until('all is read', async () => (await readers.all()).length === 0 || undefined)
+  await until('all is read', async () =>
+    (await readers.health()).state === 'ok' ? true : undefined,
+  )
   await elsewhere.sql("rollback prepared 'theirs'")
 })

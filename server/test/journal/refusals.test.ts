@@ -1,4 +1,4 @@
-/** Refused calls: all of them are in the journal, and nobody can fill it with them. */
+/** Refused calls: all of them are in the journal, and no caller can flood it with them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
   other = await makeClinic(service, root, 'elsewhere')
 })
 
-/** A session of its own for each test: refusals are counted by session. */
+/** Creates a session for each test, because refusals are counted per session. */
 async function newSession(role: 'nurse' | 'doctor' = 'nurse') {
   const { email, password } = clinic.people[role]
   return (await signInAs(service, { email, password, subdomain: clinic.subdomain })).token
@@ -33,7 +33,7 @@ const refuse = async (token: string, path = '/api/admin/users', at = service) =>
 const refuseMany = (token: string, times: number, at = service) =>
   Promise.all(Array.from({ length: times }, () => refuse(token, '/api/admin/users', at)))
 
-/** Counts of the rows that wait for their minute. */
+/** Returns the counts of the rows that wait for their minute. */
 const waiting = async (token: string): Promise<number[]> =>
   (
     await service.database.sql<{ count: number }>(
@@ -46,7 +46,7 @@ interface Refused {
   resource_id: string
   changes: { code: string; count: number; first_at: string; last_at: string }
 }
-/** The latest entries of the clinic, as its auditor reads them. */
+/** Returns the latest entries of the clinic, as its auditor reads them. */
 async function entries(since: number, token = clinic.people.auditor.token): Promise<Refused[]> {
   const query = { action: 'access.refused', limit: 100, sort_by: 'id', sort_order: 'asc' }
   const { items } = (await service.call('GET', '/api/admin/audit', { token, query })).body
@@ -57,7 +57,7 @@ const lastId = async () =>
     ?.id ?? 0
 
 describe('the refused calls of a session', () => {
-  test('to one operation are one entry, however many: five hundred, of which many at once', async () => {
+  test('become one entry per operation, even for five hundred calls with many concurrent ones', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuse(token)
@@ -73,7 +73,7 @@ describe('the refused calls of a session', () => {
     expect(Date.parse(first_at)).toBeLessThanOrEqual(Date.parse(last_at))
   })
 
-  test('to several operations are an entry for each', async () => {
+  test('become one entry for each of several operations', async () => {
     const token = await newSession()
     const since = await lastId()
     for (const path of ['users', 'departments', 'users']) await refuse(token, `/api/admin/${path}`)
@@ -87,7 +87,7 @@ describe('the refused calls of a session', () => {
     ])
   })
 
-  test('are in the database before they are answered', async () => {
+  test('are in the database before the caller gets the response', async () => {
     const token = await newSession()
     for (let times = 1; times <= 5; times += 1) {
       await refuse(token)
@@ -95,7 +95,7 @@ describe('the refused calls of a session', () => {
     }
   })
 
-  test('after a minute begin another entry', async () => {
+  test('start another entry after a minute', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuseMany(token, 3)
@@ -111,8 +111,8 @@ describe('the refused calls of a session', () => {
   })
 })
 
-describe('an entry that waits for its minute', () => {
-  test('is written by itself when it is over', async () => {
+describe('a counted but unwritten refusal', () => {
+  test('is written automatically after a minute', async () => {
     const token = await newSession()
     await refuse(token)
     const refusals = openRefusals(scopesOf(service.database), service.clock)
@@ -122,7 +122,7 @@ describe('an entry that waits for its minute', () => {
     stop()
   })
 
-  test('is written at a stop', async () => {
+  test('is written on shutdown', async () => {
     const node = await openService({ database: service.database })
     const token = await newSession()
     await refuseMany(token, 2, node)
@@ -131,7 +131,7 @@ describe('an entry that waits for its minute', () => {
     expect(await waiting(token)).toEqual([])
   })
 
-  test('is not in the hands of another clinic, and not shown to it', async () => {
+  test('cannot be written by another clinic, and is not visible to other clinics', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuse(token)
@@ -140,7 +140,7 @@ describe('an entry that waits for its minute', () => {
     expect(await entries(since)).toHaveLength(1)
   })
 
-  test('is written though its clinic is deleted meanwhile', async () => {
+  test('is written even if its clinic was deleted', async () => {
     const doomed = await makeClinic(service, root, 'doomed')
     const { id, token } = doomed.people.nurse
     const since = await lastId()
@@ -153,7 +153,7 @@ describe('an entry that waits for its minute', () => {
   })
 })
 
-test('none is lost and none is written twice by nodes that count and write at once', async () => {
+test('concurrent nodes neither lose a refusal nor write it twice', async () => {
   const node = await openService({ database: service.database })
   const token = await newSession('doctor')
   const since = await lastId()

@@ -1,10 +1,10 @@
-/** What a tenant's settings add to the journal, however large they are. */
+/** The size of the journal entries about a tenant's settings. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('twenty times 60 KB of settings add less to the journal than one of them', async () => {
+test('twenty changes to 60 KB of settings are journaled in less space than one copy of them', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'spacious')
   const { token } = clinic.people.admin
@@ -26,7 +26,7 @@ test('twenty times 60 KB of settings add less to the journal than one of them', 
   expect(kept?.bytes).toBeLessThan(12_000)
 })
 
-test('of settings the entry holds the keys that changed, before and after', async () => {
+test('a change of settings is journaled with the changed keys and their values before and after', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'sparse')
   const { token } = clinic.people.admin

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 
 describe('users', () => {
-  test('an administrator creates a user, who signs in, is blocked and cannot go on', async () => {
+  test('lets an administrator create a user, who signs in and is then blocked', async () => {
     const { token } = clinic.people.admin
     const created = await service.call('POST', '/api/admin/users', {
       token,

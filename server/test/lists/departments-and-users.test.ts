@@ -1,4 +1,4 @@
-/** The names and counts that an answer about users or departments looks up. */
+/** The names and counts in responses about users and departments. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -29,7 +29,7 @@ const createUser = async (fields: object) => {
 }
 
 describe('a user', () => {
-  it('is answered with the name of the department, by each operation', async () => {
+  it("is returned with the department's name by each operation", async () => {
     const { id: department_id } = await createDepartment({ name: 'Oncology' })
     const created = await createUser({ department_id })
     expect(created.department_name).toBe('Oncology')
@@ -48,7 +48,7 @@ describe('a user', () => {
     expect(body.items).toMatchObject([{ id: created.id, department_name: 'Haematology' }])
   })
 
-  it('is answered without a name outside of departments', async () => {
+  it("is returned without a department's name if the user has no department", async () => {
     const { id: department_id } = await createDepartment({ name: 'Closing' })
     const { id } = await createUser({ department_id })
     const moved = await createUser({ department_id })
@@ -62,7 +62,7 @@ describe('a user', () => {
 })
 
 describe('a department', () => {
-  it('is answered with its head and the number of its users, by each operation', async () => {
+  it('is returned with its head and the number of its users by each operation', async () => {
     const doctor = await createUser({ role: 'doctor', full_name: 'Dora Doctor' })
     const created = await createDepartment({ name: 'Neurology', head_doctor_id: doctor.id })
     expect(created).toMatchObject({ head_doctor_name: 'Dora Doctor', members: 0 })
@@ -89,7 +89,7 @@ describe('a department', () => {
     })
   })
 
-  it('is listed with its own users only, for a superadmin too', async () => {
+  it('is listed with only its own users, for a superadmin too', async () => {
     const { id: department_id } = await createDepartment({ name: 'Radiology' })
     await createUser({ department_id })
     const body = { name: 'Radiology', tenant_id: south.id }
@@ -107,7 +107,7 @@ describe('a department', () => {
   })
 })
 
-it('lets auditors read one user, the own tenant and one department', async () => {
+it('lets auditors read one user, their own tenant and one department', async () => {
   const { auditor, nurse } = north.people
   const read = async (path: string) => (await call('GET', path, undefined, auditor.token)).status
   expect(await read(`/api/admin/users/${nurse.id}`)).toBe(200)

@@ -1,4 +1,4 @@
-/** What one asks of lists takes nothing from others: turns, a limit of time, and connections apart. */
+/** Limits per caller, a time limit and separate connections keep one caller's lists from slowing down other callers. */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await list(asking.people.admin.token)
 })
 
-/** By default has lists of users with a remembered total wait, and nothing else, as if they took long. */
+/** Blocks lists of users with a cached total (by default), and nothing else, as if they took long. */
 async function block(
   statement = 'lock table list_writes in access exclusive mode',
 ): Promise<() => Promise<void>> {
@@ -33,7 +33,7 @@ async function block(
   return async () => void (await client.query('rollback'))
 }
 
-/** How many statements of the service wait so. */
+/** Returns how many statements of the service wait for the block. */
 async function blocked(): Promise<number> {
   const [row] = await service.database.sql<{ count: number }>(
     `select count(*) from pg_stat_activity
@@ -42,7 +42,7 @@ async function blocked(): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Two wait, and no more; who looks for deadlocks, as each does once, is not seen to wait meanwhile. */
+/** Waits until exactly two statements wait. Does not count the deadlock detector, which runs once for each of them. */
 const untilTwoWait = () =>
   until('two wait', async () => {
     const count = await blocked()
@@ -60,7 +60,7 @@ const signInElsewhere = () =>
     subdomain: other.subdomain,
   })
 
-test('of forty lists that one auditor asks for at once two are under way, and others sign in and read', async () => {
+test("runs only two of an auditor's forty lists concurrently, so that others can sign in and read", async () => {
   const release = await block()
   const { token } = asking.people.auditor
   const lists = Array.from({ length: 40 }, (_, index) => list(token, { page: 1 + index }))
@@ -74,7 +74,7 @@ test('of forty lists that one auditor asks for at once two are under way, and ot
   for (const list of await Promise.all(lists)) expect(list.status).toBe(200)
 })
 
-test('of ten preferences that one nurse saves at once two are under way, and others save theirs', async () => {
+test("runs only two of a nurse's ten preference changes concurrently, so that others can save theirs", async () => {
   const { token, id } = asking.people.nurse
   const save = (by: string, turn: number) =>
     service.call('PUT', '/api/preferences', { token: by, body: { settings: { turn } } })
@@ -88,16 +88,19 @@ test('of ten preferences that one nurse saves at once two are under way, and oth
   for (const one of await Promise.all(saved)) expect(one.status).toBe(200)
 })
 
-test('whoever asks for a list that takes longer than 3 s is told to ask for less', async () => {
+test('answers 503 to a list that takes longer than 3 s, and asks for narrower filters', async () => {
   const release = await block()
   const answer = await list(asking.people.admin.token)
   await release()
   expect(answer.status).toBe(503)
   expect(answer.headers['retry-after']).toBe('1')
-  expect(answer.body).toEqual({ detail: expect.stringMatching(/filters or after/), code: 'busy' })
+  expect(answer.body).toEqual({
+    detail: expect.stringMatching(/Narrow it with filters/),
+    code: 'busy',
+  })
 })
 
-test('while every other connection is taken people sign in, refresh, ask with a new session and end it', async () => {
+test('serves sign-in, refresh, new sessions and sign-out while all other database connections are in use', async () => {
   const { pass, open } = gate()
   let taken = 0
   const held = Array.from({ length: POOL_SIZE }, () =>
@@ -122,7 +125,7 @@ test('while every other connection is taken people sign in, refresh, ask with a 
   await Promise.all(held)
 })
 
-test('every operation that takes `after` is bounded as a list', () => {
+test('treats every operation with the parameter `after` as a bounded list', () => {
   const paged = service.app.operations.filter(({ query }) => query?.properties?.after)
   expect(paged.length).toBeGreaterThan(3)
   expect(paged.filter((op) => !op.list).map((op) => op.id)).toEqual([])

@@ -1,4 +1,4 @@
-/** Filters that people try: of users by how they stand, and of the audit log by several actions. */
+/** Filters of lists: users by status, and the audit log by several actions. */
 import { beforeAll, expect, it } from 'vitest'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -46,7 +46,7 @@ it.each(['active', 'blocked', 'pending'])('lists users whose status is %s', asyn
   expect(await emails({ status })).toEqual(expected.map(({ email }: { email: string }) => email))
 })
 
-it('lists users by department, confirmed address and second factor', async () => {
+it('filters users by department, confirmed address and second factor', async () => {
   const { people } = north
   expect(await emails({ totp_enabled: true })).toEqual([people.doctor.email])
   expect(await emails({ totp_enabled: false })).not.toContain(people.doctor.email)
@@ -58,7 +58,7 @@ it('lists users by department, confirmed address and second factor', async () =>
   expect(await emails({ department_id: 999_999 })).toEqual([])
 })
 
-it('updates totals when a user moves between the values of a filter', async () => {
+it('updates the totals when a user no longer matches one filter but matches another', async () => {
   const total = async (query: object) =>
     (await get('/api/admin/users', { limit: 1, ...query })).body.total
   const blocked = await total({ status: 'blocked' })
@@ -77,7 +77,7 @@ it.each([
   ['status', 'Blocked'],
   ['department_id', 'x'],
   ['email_verified', 'maybe'],
-])('refuses %s=%s', async (name, value) => {
+])('rejects the filter %s=%s', async (name, value) => {
   const { status, body } = await get('/api/admin/users', { [name]: value })
   expect(status).toBe(422)
   expect(body.detail[0].loc).toEqual(['query', name])
@@ -89,7 +89,7 @@ const actions = async (query: object) => {
   return new Set(body.items.map((entry: { action: string }) => entry.action))
 }
 
-it('takes several actions and groups of the audit log', async () => {
+it('accepts several actions and action groups as filters of the audit log', async () => {
   expect(await actions({ action: 'user.blocked,user.registered' })).toEqual(
     new Set(['user.blocked', 'user.registered']),
   )
@@ -102,12 +102,12 @@ it('takes several actions and groups of the audit log', async () => {
 })
 
 it.each([
-  ['user.bloked', /did you mean user\.blocked\?/],
-  ['usr.*', /did you mean user\.\*\?/],
-  ['nothing', /the groups are .*user\.\*/],
-  ['*', /the groups are/],
+  ['user.bloked', /Did you mean user\.blocked\?/],
+  ['usr.*', /Did you mean user\.\*\?/],
+  ['nothing', /The groups are .*user\.\*/],
+  ['*', /The groups are/],
   ['', /unknown action ""/],
-])('refuses the unknown action %j', async (action, sentence) => {
+])('rejects the unknown action %j', async (action, sentence) => {
   const { status, body } = await get('/api/admin/audit', { action })
   expect(status).toBe(422)
   expect(body.detail[0]).toMatchObject({
@@ -116,7 +116,7 @@ it.each([
   })
 })
 
-it('tells the history of one user: what they did, and what was done with their account', async () => {
+it("returns the history of one user: the user's actions, and changes to the account", async () => {
   const { nurse, admin } = north.people
   const { body } = await get('/api/admin/audit', { about_user: nurse.id, limit: 100 })
   const entries: { action: string; user_id: number; resource_id: string }[] = body.items

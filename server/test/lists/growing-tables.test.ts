@@ -1,6 +1,6 @@
 /**
- * A clinic's first hours: plans are made while the tables are empty, and nobody has analyzed these yet. What finds its
- * rows by keys goes on doing so as they grow.
+ * A clinic's first hours: plans are made while the tables are empty and not yet analyzed. Lookups by key must keep
+ * using their index while the tables grow.
  */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
@@ -10,10 +10,10 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const ROWS = 200
-/** What one costs in a table, however many are before it: reading these each time would come to 100. */
+/** The reads allowed per added row, in a table of any size. Reading all earlier rows would need 100. */
 const READS = 40
 
-/** Rows and entries of indexes that were read for each that was added, once the statistics know of all of them. */
+/** Returns the rows and index entries read for each added row, once the statistics include all of them. */
 async function readsFor({ database }: Service, table: string): Promise<number> {
   return until(`the statistics know of all in ${table}`, async () => {
     const [row] = await database.sql<{ added: number; read: number }>(
@@ -26,13 +26,13 @@ async function readsFor({ database }: Service, table: string): Promise<number> {
   })
 }
 
-/** Nobody tells the planner meanwhile. */
+/** Disables autovacuum, so that the planner has no statistics. */
 async function leaveUnanalyzed({ database }: Service, ...tables: string[]): Promise<void> {
   for (const table of tables)
     await database.sql(`alter table ${table} set (autovacuum_enabled = false)`)
 }
 
-test('patients are made without reading those before them', async () => {
+test('creating patients reads no earlier patients', async () => {
   const service = await openService()
   await leaveUnanalyzed(service, 'patients', 'patient_tokens')
   const scene = await openPatientScene(service)
@@ -44,7 +44,7 @@ test('patients are made without reading those before them', async () => {
     expect(await readsFor(service, table), table).toBeLessThan(READS)
 })
 
-test('payments are told, and webhooks hear of them, without reading those before them', async () => {
+test('publishing payments to webhooks reads no earlier payments', async () => {
   const scene = await openPaymentScene({ background: ['payments', 'webhooks'] })
   const { service, clinic } = scene
   await leaveUnanalyzed(service, 'payments', 'payment_notifications')

@@ -1,4 +1,4 @@
-/** Names of people and things: one fold for search, uniqueness and order, in every list that people read. */
+/** Search, uniqueness and order of names use the same folding in every list. */
 import { beforeAll, expect, it } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -51,7 +51,7 @@ it.each([
   expect(items.map((user: { id: number }) => user.id)).toContain(id)
 })
 
-it('finds a renamed user by the new name alone, and an address as it is typed', async () => {
+it('finds a renamed user by the new name only, and by the address as typed', async () => {
   const id = await createUser('Björk Eins')
   const token = north.people.admin.token
   await service.call('PUT', `/api/admin/users/${id}`, { token, body: { full_name: 'Åse Zwei' } })
@@ -76,7 +76,7 @@ const ALPHABET = [
 ]
 
 it.each(['asc', 'desc'])(
-  'lists users by their folded names, %s, on every page',
+  'sorts users by their folded names, %s, on every page',
   async (sort_order) => {
     const clinic = await makeClinic(service, root, `order-${sort_order}`)
     const { token } = clinic.people.admin
@@ -109,7 +109,7 @@ it.each(['asc', 'desc'])(
   },
 )
 
-it('refuses a department whose name is the same by the fold, and lists them in order', async () => {
+it('rejects a department with the same folded name as another, and sorts departments by folded name', async () => {
   const create = async (name: string) => (await post('/api/admin/departments', { name })).status
   expect(await create('Radiologie Łódź')).toBe(201)
   for (const same of [
@@ -130,7 +130,7 @@ it('refuses a department whose name is the same by the fold, and lists them in o
   ])
   const found = await ask('/api/admin/departments', { search: 'LODZ' })
   expect(found.items).toHaveLength(1)
-  // A change to another spelling of its own name is none of another department's.
+  // Changing the spelling of a department's own name causes no conflict.
   const path = `/api/admin/departments/${found.items[0].id}`
   const { token } = north.people.admin
   expect(
@@ -138,7 +138,7 @@ it('refuses a department whose name is the same by the fold, and lists them in o
   ).toBe(200)
 })
 
-it('lists tenants by their folded names', async () => {
+it('sorts tenants by their folded names', async () => {
   for (const name of ['Zürich', 'Örebro', 'oslo', 'Łódź'])
     await service.call('POST', '/api/admin/tenants', {
       token: root.token,
@@ -151,7 +151,7 @@ it('lists tenants by their folded names', async () => {
   expect(order(all.body)).toEqual(expected)
 })
 
-it('folds rows that another release has written, and marks departments that become doubles', async () => {
+it('refolds names that another release wrote, and marks departments that become duplicates', async () => {
   const { sql } = service.database
   await sql(`insert into departments (tenant_id, name) values ($1, 'Ærø'), ($1, 'Aero')`, [
     north.id,

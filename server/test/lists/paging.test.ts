@@ -1,4 +1,4 @@
-/** Paging by `next` and `after`: every record once, at any depth, while others write. */
+/** Paging with `next` and `after` returns every record once, at any depth, during concurrent writes. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await fill('p', 60)
 })
 
-/** Departments named with the prefix and a number; every two of them were made at the same time. */
+/** Creates numbered departments with the prefix. Each pair of departments has the same creation time. */
 const fill = (prefix: string, count: number) =>
   sql(
     `insert into departments (tenant_id, name, created_at)
@@ -30,7 +30,7 @@ type Query = Record<string, string | number | boolean>
 const list = (kind: string, query: Query = {}, token = clinic.people.admin.token) =>
   service.call('GET', `/api/admin/${kind}`, { token, query })
 
-/** All pages of a list, one after the other; `between` runs between each two. */
+/** Returns all pages of a list in order. `between` runs after each page. */
 async function walk(
   kind: string,
   query: Query,
@@ -51,16 +51,16 @@ async function walk(
 const idsOf = (pages: { items: { id: number }[] }[]) =>
   pages.flatMap(({ items }) => items.map(({ id }) => id))
 
-describe('a walk along `next`', () => {
+describe('following the cursor `next` through a list', () => {
   test.each([
     ['departments', ['id', 'name', 'created_at']],
     ['users', ['id', 'email', 'full_name', 'role', 'created_at']],
     ['audit', ['id', 'created_at']],
-  ])('through %s shows each record once, in the order of one large page', async (kind, sorts) => {
+  ])('through %s returns each record once, in the order of one large page', async (kind, sorts) => {
     for (const sort_by of sorts)
       for (const sort_order of ['asc', 'desc']) {
         const query = { sort_by, sort_order }
-        // Reading writes nothing into the journal, so that the two are the same list.
+        // Reading adds no journal entries, so both lists are the same.
         const whole = idsOf([(await list(kind, { ...query, limit: 100 })).body])
         const pages = await walk(kind, { ...query, limit: 7 })
         expect([sort_by, idsOf(pages)]).toEqual([sort_by, whole])
@@ -70,14 +70,14 @@ describe('a walk along `next`', () => {
       }
   })
 
-  test('keeps its filters, and may go on with another limit', async () => {
+  test('keeps the filters, and accepts another limit', async () => {
     const first = (await list('departments', { search: 'P000', limit: 5 })).body
     const rest = await list('departments', { search: 'P000', limit: 100, after: first.next })
     expect(rest.body).toMatchObject({ total: 60, page: 2, limit: 100, next: null })
     expect(idsOf([first, rest.body])).toHaveLength(60)
   })
 
-  test('of a superadmin goes through all tenants, or through the one that is named', async () => {
+  test('covers all tenants of a superadmin, or the tenant that the request names', async () => {
     await makeClinic(service, root, 'paging-other')
     const all = idsOf(await walk('users', { limit: 4, sort_by: 'email' }, undefined, root.token))
     const [{ count } = { count: 0 }] = await sql<{ count: number }>('select count(*) from users')
@@ -88,7 +88,7 @@ describe('a walk along `next`', () => {
   })
 })
 
-describe('while others write', () => {
+describe('following `next` while others write', () => {
   test.each([
     ['asc', 'id'],
     ['desc', 'id'],
@@ -97,7 +97,7 @@ describe('while others write', () => {
     ['asc', 'created_at'],
     ['desc', 'created_at'],
   ])(
-    'what stays is shown once, %s by %s, although others come, go and move',
+    'returns unchanged records once, %s by %s, while others are added, deleted and moved',
     async (sort_order, sort_by) => {
       await sql("delete from departments where tenant_id = $1 and name !~ '^p\\d+$'", [clinic.id])
       const before = await sql<{ id: number }>(
@@ -107,7 +107,7 @@ describe('while others write', () => {
       await fill('doomed ', 20)
       const pages = await walk('departments', { sort_order, sort_by, limit: 6 }, async (page) => {
         if (page > 8) return
-        // Before, behind and around where the page ended.
+        // Inserts before, after and around the end of the page.
         await fill(`a${page} `, 2)
         await fill(`p00030 ${page} `, 2)
         await fill(`z${page} `, 2)
@@ -116,7 +116,7 @@ describe('while others write', () => {
            where tenant_id = $1 and name like 'doomed%' order by random() limit 2)`,
           [clinic.id],
         )
-        // What is renamed moves within the order by name, and in no other.
+        // A renamed record moves only in the order by name.
         await sql(
           "update departments set name = 'm' || md5(random()::text) where tenant_id = $1 and name like 'z1 %'",
           [clinic.id],
@@ -129,19 +129,19 @@ describe('while others write', () => {
     },
   )
 
-  test('the record at the end of a page may go, and the next page begins behind its place', async () => {
+  test('continues after the end of a page, even if the last record of that page was deleted', async () => {
     const first = (await list('departments', { limit: 3, sort_by: 'id' })).body
     const whole = idsOf([(await list('departments', { limit: 6, sort_by: 'id' })).body])
     await sql('delete from departments where id = $1', [whole[2]])
     const second = (await list('departments', { limit: 3, sort_by: 'id', after: first.next })).body
     expect(idsOf([second])).toEqual(whole.slice(3))
-    // Its total is that of the first page: it is not counted again.
+    // The second page repeats the total of the first page without counting again.
     expect(second.total).toBe(first.total)
   })
 })
 
-describe('beyond 10,000 records', () => {
-  test('a page by its number is refused, naming `after`', async () => {
+describe('a list of more than 10,000 records', () => {
+  test('rejects page numbers beyond 10,000 records, and recommends `after`', async () => {
     for (const kind of ['users', 'departments', 'audit']) {
       const answer = await list(kind, { page: 1_000_000_000, limit: 20 })
       expect(answer.status).toBe(422)
@@ -153,7 +153,7 @@ describe('beyond 10,000 records', () => {
     expect((await list('users', { page: 100, limit: 100 })).status).toBe(200)
   })
 
-  test('a walk goes on', async () => {
+  test('can be read on with `next`', async () => {
     await sql('delete from departments where tenant_id = $1', [clinic.id])
     await fill('deep ', 10_250)
     const pages = await walk('departments', {
@@ -167,15 +167,15 @@ describe('beyond 10,000 records', () => {
   })
 })
 
-describe('`after`', () => {
-  test('with `page` is refused', async () => {
+describe('the cursor `after`', () => {
+  test('is rejected together with `page`', async () => {
     const { next } = (await list('users', { limit: 2 })).body
     const answer = await list('users', { limit: 2, page: 2, after: next })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', 'page'], type: 'value_error' }])
   })
 
-  test('of another list, order, filter, tenant or making is refused, and never a fault of ours', async () => {
+  test('is rejected with another list, order, filter or tenant, and never causes a 500', async () => {
     const { next } = (await list('users', { limit: 2, sort_by: 'email' })).body
     const forged = Buffer.from('["AAAAAAAAAAA",2,9,0,"a\\u0000",1]').toString('base64url')
     const other = (await list('users', { limit: 2, sort_by: 'email' }, root.token)).body.next
@@ -197,14 +197,14 @@ describe('`after`', () => {
     }
   })
 
-  test('is told together with every other fault', async () => {
+  test('is reported as invalid together with every other fault', async () => {
     const answer = await list('users', { limit: 0, sort_by: 'no', page: 3, after: 'x' })
     const places = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'))
     expect(places).toEqual(expect.arrayContaining(['query.limit', 'query.sort_by', 'query.page']))
   })
 })
 
-test('times that lists are sorted by have no more digits than they are shown with', async () => {
+test('returns timestamps with the same number of digits that sorting compares', async () => {
   const columns = await sql<{ name: string; precision: number }>(
     `select table_name || '.' || column_name as name, datetime_precision as precision
      from information_schema.columns

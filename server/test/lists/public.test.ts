@@ -1,4 +1,4 @@
-/** The public lists: bounded, read once for all who ask, and true after every change. */
+/** The public lists are limited, cached for all callers, and correct after every change. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -27,10 +27,10 @@ const departments = async () => {
 const change = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: root.token, ...(body ? { body } : {}) })
 
-test('ask the database once in 5 s', async () => {
+test('queries the database at most once in 5 s for a public list', async () => {
   service.clock.stop()
   const [known, theirs] = [await tenants(), await departments()]
-  // By hand, so that nobody is told.
+  // Inserts the row directly, so that the cache is not invalidated.
   await sql("insert into tenants (name, subdomain) values ('By Hand', 'by-hand')")
   await sql("insert into departments (tenant_id, name) values ($1, 'By Hand')", [clinic.id])
   service.clock.advance(4_999)
@@ -40,7 +40,7 @@ test('ask the database once in 5 s', async () => {
   expect(await departments()).toContain('By Hand')
 })
 
-test('are true at once after a change through the service', async () => {
+test('shows changes made through the service in public lists immediately', async () => {
   await tenants()
   await departments()
   const made = await change('POST', '/api/admin/tenants', { name: 'New', subdomain: 'new-one' })
@@ -62,7 +62,7 @@ test('are true at once after a change through the service', async () => {
   expect(await departments()).toContain('Surgery')
 })
 
-test('end at 1,000', async () => {
+test('limits public lists to 1,000 entries', async () => {
   await sql(
     "insert into tenants (name, subdomain) select 'Many', 'many' || n from generate_series(1, 1100) n",
   )

@@ -1,4 +1,4 @@
-/** Who types a name as it stands finds it, in whatever case and composition. */
+/** Search by exact name, in any letter case and Unicode composition. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh } from '../sessions/users.ts'
 import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
@@ -41,7 +41,7 @@ describe.each([
   })
 })
 
-test('two departments whose names look alike are one too many', async () => {
+test('rejects a department whose name looks like the name of another one', async () => {
   const make = (name: string) => call('POST', '/api/admin/departments', { body: { name } })
   expect((await make('Réanimation')).status).toBe(201)
   expect(await make('Re\u0301animation')).toMatchObject({

@@ -1,4 +1,4 @@
-/** The total of a list is true at once, on every node, although it is seldom counted. */
+/** The totals of lists are correct immediately on every node, although they are rarely counted. */
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -8,8 +8,8 @@ import { userList } from '../../src/features/users/users.schema.ts'
 import { listUsers } from '../../src/features/users/users.store.ts'
 import type { PageQuery } from '../../src/lib/page.ts'
 import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index.ts'
-import { forgetWrites, listWritesUpkeep } from '../../src/platform/db/list-writes.ts'
-import { startUpkeep } from '../../src/platform/upkeep.ts'
+import { startUpkeep } from '../../src/platform/lifecycle/upkeep.ts'
+import { forgetWrites, listWritesUpkeep } from '../../src/platform/lists/list-writes.ts'
 import { scopesOf } from '../sessions/scopes.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -43,7 +43,7 @@ const add = (tenantId: number, count: number, role = 'nurse') => {
   )
 }
 
-/** The total as a node answers it for a page in the middle of the list, and whether it was counted. */
+/** Returns a node's total for a page in the middle of the list, and whether the node counted it. */
 async function ask(node: Scopes, scope: number | null, filter: object = {}) {
   const query: PageQuery = { limit: 5, sort_by: 'id', sort_order: 'asc', ...filter }
   const asked = {
@@ -53,7 +53,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
     from: undefined,
   }
   const run = async (tx: TenantTx) => {
-    // The page and the look at writes are sent otherwise: what runs here counts.
+    // The query for the page and the check for writes are other statements, so each of these calls is a count.
     let counts = 0
     const counting = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
@@ -68,7 +68,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
   return inScope(node, scope, run, Object.keys(filter).length > 0 ? 'filtered list' : 'list')
 }
 
-/** What both nodes answer; each remembers it, and is asked again to show that it does. */
+/** Returns the total on both nodes, and requests it again to show that each node has cached it. */
 async function remembered(scope: number | null, filter: object = {}) {
   const totals = []
   for (const node of nodes) {
@@ -81,7 +81,7 @@ async function remembered(scope: number | null, filter: object = {}) {
   return totals[0] as number
 }
 
-/** What both nodes answer now; they have to count again. */
+/** Returns the total on both nodes, and expects that both count again. */
 async function counted(scope: number | null, filter: object = {}) {
   const answers = await Promise.all(nodes.map((node) => ask(node, scope, filter)))
   expect(answers.map(({ counts }) => counts)).toEqual([1, 1])
@@ -89,8 +89,8 @@ async function counted(scope: number | null, filter: object = {}) {
   return answers[0]?.total as number
 }
 
-describe('while nothing changes, a total is counted once by a node', () => {
-  test('of a tenant, of all, and of each filter', async () => {
+describe('a total that has not changed is counted only once per node', () => {
+  test('for a tenant, for all tenants, and for each filter', async () => {
     const count = async (where: string) => {
       const [row] = await sql<{ count: number }>(`select count(*) from users where ${where}`)
       return row?.count
@@ -102,7 +102,7 @@ describe('while nothing changes, a total is counted once by a node', () => {
     )
   })
 
-  test('also when users sign in, or something changes elsewhere', async () => {
+  test('even when users sign in, or when records of other tenants change', async () => {
     const before = await remembered(HERE)
     await sql('update users set last_login_at = now(), password_hash = $1', ['other'])
     await add(ELSEWHERE, 1)
@@ -111,7 +111,7 @@ describe('while nothing changes, a total is counted once by a node', () => {
   })
 })
 
-describe('at once true, on every node, is the total after', () => {
+describe('every node immediately returns the new total after', () => {
   test('an insert', async () => {
     const [here, all] = [await remembered(HERE), await remembered(null)]
     await add(HERE, 3)
@@ -129,7 +129,7 @@ describe('at once true, on every node, is the total after', () => {
     ['role', { role: 'doctor' }, "role = 'doctor'"],
     ['blocking', { is_active: false }, 'is_active = false'],
     ['name', { search: 'renamed' }, "full_name = 'Renamed'"],
-  ])('an update that moves records into a filter by %s', async (_, filter, change) => {
+  ])('an update that makes records match a filter by %s', async (_, filter, change) => {
     await sql(
       `update users set ${change} where id in (select id from users where tenant_id = 1 order by id limit 8)`,
     )
@@ -140,7 +140,7 @@ describe('at once true, on every node, is the total after', () => {
     expect(await counted(HERE, filter)).toBe(before + 4)
   })
 
-  test('a tenant is deleted, and restored', async () => {
+  test('a tenant is deleted, and after it is restored', async () => {
     const all = await remembered(null)
     const elsewhere = await remembered(ELSEWHERE)
     await sql('update tenants set deleted_at = now() where id = 2')
@@ -149,7 +149,7 @@ describe('at once true, on every node, is the total after', () => {
     expect(await counted(null)).toBe(all)
   })
 
-  test('a transaction that began before the count and ends behind it', async () => {
+  test('a transaction that began before the count commits after it', async () => {
     const other = new pg.Client('url' in database.address ? database.address.url : database.address)
     await other.connect()
     atTheEnd(() => other.end())
@@ -157,7 +157,7 @@ describe('at once true, on every node, is the total after', () => {
     await other.query(
       "insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'late@x.test', 'Late', 'nurse', '-')",
     )
-    // A later transaction is through before it.
+    // A later transaction commits before the first one.
     await add(HERE, 1)
     const before = await remembered(HERE)
     await other.query('commit')
@@ -173,13 +173,13 @@ describe('at once true, on every node, is the total after', () => {
 const writes = async () =>
   (await sql<{ count: number }>('select count(*) from list_writes'))[0]?.count
 
-test('what changed since is never forgotten too early, and what all have seen is', async () => {
+test('a recorded write is kept until every node has seen it, and then deleted', async () => {
   const [node] = nodes as [Scopes]
   const before = await forgetWrites(node, undefined)
   expect(await writes()).toBeGreaterThan(0)
   const here = await remembered(HERE)
   await add(HERE, 1)
-  // A number of another cluster, as a copy of the data may bring.
+  // The transaction ID belongs to another cluster, as may happen in a copy of the data.
   await sql("insert into list_writes (xid, list, tenant_id) values ('9000000000000', 'users', 1)")
   const after = await forgetWrites(node, before)
   expect(await writes()).toBe(1)
@@ -189,7 +189,7 @@ test('what changed since is never forgotten too early, and what all have seen is
   expect(await remembered(HERE)).toBe(here + 1)
 })
 
-test('a node that is up for four minutes forgets what it found, and nothing of the last two', async () => {
+test('the upkeep deletes recorded writes after four minutes, but none of the last two minutes', async () => {
   const [node] = nodes as [Scopes]
   const clock = frozenClock()
   let forgotten: Promise<unknown> = Promise.resolve()
@@ -214,7 +214,7 @@ test('a node that is up for four minutes forgets what it found, and nothing of t
   expect(await writes()).toBe(1)
 })
 
-describe('of a list whose writes are not noted', () => {
+describe('a list whose writes are not recorded', () => {
   const enter = (count: number) =>
     sql(
       `insert into journal (tenant_id, action, resource_type)
@@ -238,7 +238,7 @@ describe('of a list whose writes are not noted', () => {
     )
   }
 
-  test('an exact total is counted each time, and an estimate told again for ten seconds', async () => {
+  test('is counted each time if exact, and its estimate is cached for ten seconds', async () => {
     for (const total of [7, 8]) {
       await enter(total === 7 ? 7 : 1)
       expect(await listed()).toMatchObject({ total, estimated: false })
@@ -250,7 +250,7 @@ describe('of a list whose writes are not noted', () => {
     await enter(20_000)
     await sql('analyze journal')
     expect((await listed()).total).toBe(total)
-    // Behind its end nothing is told that was only estimated.
+    // An estimate is never shown after the end of the list.
     const triggers = async (change: 'enable' | 'disable') => {
       for (const table of ['journal', ...(await monthsOfJournal())])
         await sql(`alter table ${table} ${change} trigger user`)
@@ -268,7 +268,7 @@ describe('of a list whose writes are not noted', () => {
   })
 })
 
-/** All of them, because the month may have changed since the entries were written. */
+/** Returns all months, because the month may have changed since the entries were written. */
 async function monthsOfJournal(): Promise<string[]> {
   const months = await sql<{ month: string }>(
     `select inhrelid::regclass::text as month from pg_inherits where inhparent = 'journal'::regclass`,

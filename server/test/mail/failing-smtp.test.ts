@@ -1,4 +1,4 @@
-/** SMTP servers fail in many ways: no mail is lost by it, none is sent twice, nothing leaks. */
+/** Failures of SMTP servers: no mail is lost or sent twice, and nothing leaks. */
 import { beforeEach, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,7 +13,7 @@ beforeEach(async () => {
   database = await migratedDatabase()
 })
 
-/** Silence for longer counts as a stall, where the server is to be found silent. */
+/** The silence that counts as a stall, in tests where the server must be detected as silent. */
 const STALL_MS = 2000
 const node = (port: number, patienceMs = 20_000) =>
   openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`, patienceMs))
@@ -21,7 +21,7 @@ const node = (port: number, patienceMs = 20_000) =>
 const linesOf = (sender: MailNode, level: string) =>
   sender.logged.filter(([found]) => found === level)
 
-/** Neither what the mail says nor whom it goes to, also not as servers quote it. */
+/** Expects neither content nor recipients of mails in the logs, not even as quoted by servers. */
 async function expectNoTraces(sender: MailNode): Promise<void> {
   const traces = await sender.traces()
   for (const secret of ['tok-4711', 'anna', 'clinic.test', 'Reset your password'])
@@ -43,7 +43,7 @@ const passing: [string, Fate][] = [
   ['dies while it reads', 'die in DATA'],
 ]
 
-it.each(passing)('a server that %s gets the mail on the third try', async (_, fate) => {
+it.each(passing)('delivers a mail on the third attempt to a server that %s', async (_, fate) => {
   const smtp = await openSmtp({ fates: [fate, fate] })
   const sender = await node(smtp.port, String(fate).startsWith('stall') ? STALL_MS : undefined)
   await sender.send()
@@ -62,7 +62,7 @@ it.each([
   ['the recipient, with an enhanced status', { at: 'recipient', code: 550, status: '5.1.1' }],
   ['the mail', { at: 'data', code: 554 }],
 ] as const)(
-  '%s refused for good is not tried again, and logged without the address',
+  'does not retry a mail after the permanent refusal of %s, and logs no address',
   async (_, fate) => {
     const smtp = await openSmtp({ fates: [fate] })
     const sender = await node(smtp.port)
@@ -79,7 +79,7 @@ it.each([
   },
 )
 
-it('a server that refuses connections gets the mail when it is back', async () => {
+it('delivers a mail once a server that refused connections accepts them again', async () => {
   const { port, close } = await openSmtp()
   await close()
   const sender = await node(port)
@@ -91,7 +91,7 @@ it('a server that refuses connections gets the mail when it is back', async () =
   expect(back.accepted).toHaveLength(1)
 })
 
-it('of many mails through a server that fails in every way none is lost and none arrives twice', async () => {
+it('loses no mail and sends none twice through a server that fails in every possible way', async () => {
   const fates = Array.from({ length: 21 }, (_, n) => passing[n % passing.length]?.[1] ?? 'accept')
   const smtp = await openSmtp({ fates })
   const sender = await node(smtp.port, STALL_MS)
@@ -104,7 +104,7 @@ it('of many mails through a server that fails in every way none is lost and none
   expect(new Set(smtp.accepted.map(({ mail }) => mail.messageId)).size).toBe(subjects.length)
 })
 
-it("a mail's Message-ID is made of its job's id, the same at every attempt", async () => {
+it('derives the Message-ID of a mail from the ID of its job, so that it stays the same in retries', async () => {
   const smtp = await openSmtp({ fates: [{ at: 'data', code: 451 }] })
   const sender = await node(smtp.port)
   await sender.send()

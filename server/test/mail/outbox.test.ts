@@ -1,4 +1,4 @@
-/** Without SMTP, mails are files that any mail reader opens, and the log says where. */
+/** Mails without SMTP: files that any mail reader opens, logged with their path. */
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
@@ -18,7 +18,7 @@ async function openOutbox() {
   return { node, folder, files, read: async (file = '') => PostalMime.parse(await readFile(file)) }
 }
 
-it('a mail is one file that only the service can read, named by the log', async () => {
+it('writes a mail to one file that only the service can read, and logs the path', async () => {
   const { node, folder, files, read } = await openOutbox()
   await node.send({ to: 'jürgen@clinic.test', subject: 'Passwort zurücksetzen' })
   await node.untilNoneWaits()
@@ -38,7 +38,7 @@ it('a mail is one file that only the service can read, named by the log', async 
   expect(await node.traces()).not.toContain('tok-4711')
 })
 
-it('the file is RFC 5322: CRLF at every line, one blank line after the headers, nothing but ASCII in them', async () => {
+it('writes RFC 5322 files: CRLF line ends, a blank line after the headers, and only ASCII in headers', async () => {
   const { node, files } = await openOutbox()
   await node.send({ subject: 'Naïve façade', text: 'ä\nb\r\nc' })
   await node.untilNoneWaits()
@@ -54,7 +54,7 @@ it('the file is RFC 5322: CRLF at every line, one blank line after the headers, 
 it.each([
   ['ASCII', 'Anna'],
   ['other letters', 'Jörg Ñandú'],
-])('a link can be copied out of the file as it stands, beside %s', async (_, name) => {
+])('writes links that can be copied from the file, in a text with %s', async (_, name) => {
   const { node, files } = await openOutbox()
   const link = `http://127.0.0.1:8080/reset-password#token=${'x'.repeat(60)}&tenant=north`
   await node.send({ text: `Hello ${name}\n\n${link}\n`, html: `<p>${name}</p><p>${link}</p>\n` })
@@ -65,7 +65,7 @@ it.each([
   expect(text).not.toContain('quoted-printable')
 })
 
-it('the text lies beside the message, with its address and subject', async () => {
+it('writes a text file next to the mail file, with the address and subject', async () => {
   const { node, files } = await openOutbox()
   await node.send({ to: 'anna@clinic.test', subject: 'Hello\r\nthere', text: 'ä\nb' })
   await node.untilNoneWaits()
@@ -76,7 +76,7 @@ it('the text lies beside the message, with its address and subject', async () =>
   expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
 })
 
-it('a subject with line breaks adds no header and no recipient', async () => {
+it('adds no header or recipient if the subject contains line breaks', async () => {
   const { node, files, read } = await openOutbox()
   await node.send({ subject: 'Hello\r\nBcc: eve@evil.test\r\n\r\n<b>body</b>\u2028\u0000end' })
   await node.untilNoneWaits()
@@ -91,11 +91,14 @@ it.each([
   ['a second address', 'anna@clinic.test, eve@evil.test'],
   ['a name with another address', '"anna@clinic.test" <eve@evil.test>'],
   ['no domain', 'anna@'],
-])('an address with %s is written to nobody, and logged without it', async (_, to) => {
-  const { node } = await openOutbox()
-  await node.send({ to })
-  await until('it was refused', () => node.logged.find(([level]) => level === 'error'))
-  await node.untilNoneWaits()
-  expect(node.logged.some(([, { file }]) => file)).toBe(false)
-  expect(await node.traces()).not.toContain('eve')
-})
+])(
+  'writes no mail to an address with %s, and logs the error without the address',
+  async (_, to) => {
+    const { node } = await openOutbox()
+    await node.send({ to })
+    await until('it was refused', () => node.logged.find(([level]) => level === 'error'))
+    await node.untilNoneWaits()
+    expect(node.logged.some(([, { file }]) => file)).toBe(false)
+    expect(await node.traces()).not.toContain('eve')
+  },
+)

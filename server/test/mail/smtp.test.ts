@@ -1,4 +1,4 @@
-/** Mails reach an SMTP server as they were written, and over TLS where that is asked for. */
+/** Mails over SMTP: they arrive as written, and over TLS where configured. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   return () => setDefaultCACertificates(before)
 })
 
-it('a mail arrives whole, once, and readable as plain text and as HTML', async () => {
+it('delivers a mail completely, once, and readable as plain text and as HTML', async () => {
   const smtp = await openSmtp()
   const node = await openMailNode(
     database,
@@ -54,7 +54,7 @@ it('a mail arrives whole, once, and readable as plain text and as HTML', async (
   for (const line of raw?.split('\r\n') ?? []) expect(line.length).toBeLessThanOrEqual(998)
 })
 
-it('nothing is sent for a cause that was rolled back', async () => {
+it('sends no mail if the transaction that requested it is rolled back', async () => {
   const smtp = await openSmtp()
   const node = await openMailNode(database, smtpTransport(`smtp://127.0.0.1:${smtp.port}`))
   await expect(
@@ -72,7 +72,7 @@ it.each([
   ['STARTTLS', false, 'smtp'],
   ['TLS from the start', true, 'smtps'],
 ])(
-  'with %s and a certificate that holds, mail and password go encrypted',
+  "encrypts mail and password with %s if the server's certificate is valid",
   async (_, isImplicit, scheme) => {
     const smtp = await openSmtp({ tls: trusted, isImplicit })
     const url = `${scheme}://user:p%40ss%2Fword@127.0.0.1:${smtp.port}?tls=required`
@@ -92,18 +92,18 @@ it.each([
     'smtps',
   ],
   ['that offers no TLS', {}, 'smtp'],
-])('a server %s gets neither mail nor password; the mail waits', async (_, options, scheme) => {
+])('sends neither mail nor password to a server %s; the mail waits', async (_, options, scheme) => {
   const own = await migratedDatabase()
   const smtp = await openSmtp(options)
   const url = `${scheme}://user:password@127.0.0.1:${smtp.port}?tls=required`
   const node = await openMailNode(own, smtpTransport(url))
   await node.send()
   await until('an attempt has failed', () =>
-    node.logged.some(([, , message]) => message.includes('tried again')) ? true : undefined,
+    node.logged.some(([, , message]) => message.includes('will be retried')) ? true : undefined,
   )
   expect(smtp.accepted).toEqual([])
   expect(smtp.passwords).toEqual([])
-  // It is logged before it is written down.
+  // The log entry comes before the database row.
   await until('the mail waits', async () => {
     const jobs = await own.sql(`select state from pgboss.job where name = 'mail.send'`)
     return jobs.length === 1 && jobs[0]?.state === 'retry' ? true : undefined
@@ -111,7 +111,7 @@ it.each([
   expect(await node.traces()).not.toContain('password')
 })
 
-it('on the loopback, TLS is used when it is offered and done without when not', async () => {
+it('uses TLS on the loopback address only if the server offers it', async () => {
   const [offers, lacks] = [await openSmtp({ tls: stranger }), await openSmtp()]
   for (const { port } of [offers, lacks]) {
     const node = await openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`))

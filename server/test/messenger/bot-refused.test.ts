@@ -1,6 +1,6 @@
-/** What becomes of the bot, whatever the provider answers to its questions. */
+/** The state of the bot for each response of the provider. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claim } from '../../src/features/messenger/bot/bot.store.ts'
+import { claimBotLease } from '../../src/features/messenger/bot/bot.store.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
@@ -21,12 +21,12 @@ describe('the bot', () => {
   const fresh = () => superadmin(scene.service)
   const untilIs = <T>(what: string, ask: () => Promise<T>, wanted: T) =>
     until(what, async () => {
-      // The bot asks again ever more rarely after failures.
+      // After failures, the bot polls at growing intervals.
       scene.service.clock.elapse(5 * SECOND)
       return (await ask()) === wanted ? true : undefined
     })
 
-  test('whose token is refused says so, and goes on with nothing lost when it is good again', async () => {
+  test('reports a refused token, and continues without loss once the token is valid again', async () => {
     const one = await linkedIn(scene)
     await untilIs('it works', capability, true)
     scene.bot.refuse(401)
@@ -39,7 +39,7 @@ describe('the bot', () => {
     await scene.heard(one.chat, /password/)
   })
 
-  test('whose updates another program takes is degraded, sends all the same, and recovers', async () => {
+  test('is degraded but still sends while another program receives its updates, and recovers', async () => {
     const one = await linkedIn(scene)
     await untilIs('all is well', health, 'ok')
     scene.bot.refuse(409, ['getUpdates'])
@@ -53,7 +53,7 @@ describe('the bot', () => {
     expect(code).toMatch(/^\w{4}-\w{4}$/)
   })
 
-  test('that cannot have updates come its way is degraded, sends all the same, and recovers', async () => {
+  test('is degraded but still sends while it cannot receive updates, and recovers', async () => {
     const one = await linkedIn(scene)
     await untilIs('all is well', health, 'ok')
     scene.bot.refuse(401)
@@ -68,7 +68,7 @@ describe('the bot', () => {
     await untilIs('all is well again', health, 'ok')
   })
 
-  test('whose provider is at fault for a minute says so, and recovers with its first answer', async () => {
+  test("reports a provider that fails for a minute, and recovers with the provider's next success", async () => {
     const one = await linkedIn(scene)
     await untilIs('all is well', health, 'ok')
     scene.bot.refuse(502)
@@ -81,26 +81,26 @@ describe('the bot', () => {
     scene.bot.refuse()
     await untilIs('it works again', capability, true)
     expect(await health()).toBe('ok')
-    // What was tried meanwhile rests for a quarter of an hour at the most.
+    // Failed updates wait for a quarter of an hour at most.
     scene.service.clock.advance(15 * 60_000)
     await scene.heard(one.chat, /password/)
   })
 
-  test('is known anew by each process that takes it over', async () => {
+  test('is identified again by each process that takes over the bot', async () => {
     const service = await openService({ background: ['jobs', 'messenger'] })
     const stateOf = () => service.database.sql<{ state: string }>('select state from messenger_bot')
     await service.database.sql("update messenger_bot set state = 'ok'")
-    await service.app.db.acrossTenants((tx) => claim(tx, 'another'))
+    await service.app.db.acrossTenants((tx) => claimBotLease(tx, 'another'))
     expect(await stateOf()).toEqual([{ state: 'new' }])
   })
 
-  test('hears everybody, however much a stranger writes', async () => {
+  test('answers other people even if a stranger sends many messages', async () => {
     const stranger = newChat()
     for (let message = 0; message < 60; message += 1) scene.bot.says(stranger, 'я'.repeat(4096))
     expect(await scene.codeOf(newChat())).toMatch(/^\w{4}-\w{4}$/)
   })
 
-  test('takes an update once, though it comes again', async () => {
+  test('handles an update once, even if the provider delivers it again', async () => {
     scene.bot.repeat(true)
     const chat = newChat()
     await scene.codeOf(chat)
@@ -111,6 +111,6 @@ describe('the bot', () => {
   })
 })
 
-test('no limit of the provider was broken in all this', () => {
+test("no test above exceeds the provider's rate limits", () => {
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })

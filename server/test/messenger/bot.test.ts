@@ -1,8 +1,8 @@
-/** The bot of a process: updates that come the way that is configured, and a token that may be refused. */
+/** The bot of a process receives updates in the configured way, with a token that the provider may refuse. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
-import { updateTaker } from '../../src/features/messenger/bot/taking.ts'
+import { updateTaker } from '../../src/features/messenger/bot/take-updates.ts'
 import { SECOND } from '../../src/lib/clock.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
   service = await openService()
 })
 
-/** A bot over an API of the test's own, which a webhook is set at unless updates are asked for. */
+/** Starts a bot with a fake API. It registers a webhook unless polling is requested. */
 function started(
   api: Partial<BotApi>,
   webhook: typeof HOOK | null = HOOK,
@@ -61,7 +61,7 @@ async function stateNow(): Promise<string | undefined> {
 const stateIs = (state: string) =>
   until(`the bot is ${state}`, async () => (await stateNow()) === state || undefined, 30_000)
 
-test('another program that takes the webhook away is noted, and the webhook set again', async () => {
+test("the service detects that another program removed the bot's webhook, and sets it again", async () => {
   let hooked = ''
   let isTaken = false
   const set: string[] = []
@@ -83,7 +83,7 @@ test('another program that takes the webhook away is noted, and the webhook set 
   expect(set).toEqual([HOOK.url, HOOK.url])
 })
 
-test('a token that is refused while the webhook is being set is asked for before the bot is good', async () => {
+test("the service checks the bot's token again if the provider refuses it while the webhook is set", async () => {
   const asked: string[] = []
   const bot = started({
     async getMe() {
@@ -102,7 +102,7 @@ test('a token that is refused while the webhook is being set is asked for before
   await until('it is good', () => bot.isGood() || undefined)
 })
 
-describe('a provider that does not answer', () => {
+describe('a bot provider that does not respond', () => {
   const SILENT = new BotFault('getWebhookInfo', null)
   const FAULTY = new BotFault('getWebhookInfo', {
     code: 502,
@@ -117,7 +117,7 @@ describe('a provider that does not answer', () => {
 
   const begunAnew = () => service.database.sql("update messenger_bot set state = 'new'")
 
-  /** A good bot whose further questions fail so, one after another. Returns its state at each of them. */
+  /** Polls with the given outcomes, starting with a working bot. Returns the state before each poll. */
   async function failing(outcomes: readonly { fault?: BotFault; after: number }[]) {
     const states: (string | undefined)[] = []
     let isFailing = false
@@ -142,7 +142,7 @@ describe('a provider that does not answer', () => {
     return states
   }
 
-  test('is said to be away after a minute, by the third failure, and back by its first answer', async () => {
+  test('is reported as unavailable after a minute, at the third failure, and as back at the first success', async () => {
     const states = await failing([
       { fault: SILENT, after: 0 },
       { fault: FAULTY, after: 60_000 },
@@ -153,7 +153,7 @@ describe('a provider that does not answer', () => {
     await stateIs('ok')
   })
 
-  test('for less than a minute, however often it is asked, is not said to be away', async () => {
+  test('is not reported as unavailable within a minute, however often it is polled', async () => {
     const states = await failing([
       { fault: FAULTY, after: 0 },
       ...Array.from({ length: 3 }, () => ({ fault: SILENT, after: 10_000 })),
@@ -165,7 +165,7 @@ describe('a provider that does not answer', () => {
   test.each([
     ['an answer', undefined],
     ['a refusal', ANSWERED],
-  ])('begins anew behind %s', async (_what, fault) => {
+  ])('is counted from zero again after %s', async (_what, fault) => {
     const states = await failing([
       { fault: SILENT, after: 0 },
       { fault: SILENT, after: 50_000 },
@@ -177,7 +177,7 @@ describe('a provider that does not answer', () => {
     expect(states).toEqual(Array(6).fill('ok'))
   })
 
-  test('is asked for updates without being held while it is away, so that it is seen at once to be back', async () => {
+  test('is polled without a long wait while unavailable, so that its return is noticed immediately', async () => {
     const held: boolean[] = []
     const clock = movableClock()
     await begunAnew()
@@ -203,7 +203,7 @@ const taken = async (update_id: number) =>
   (await service.database.sql('select from messenger_updates where update_id = $1', [update_id]))
     .length
 
-test('an update that fails three times is left out, for good', async () => {
+test('an update is skipped for good after three failures', async () => {
   let handled = 0
   const take = updateTaker({
     log: silentLog,
@@ -220,7 +220,7 @@ test('an update that fails three times is left out, for good', async () => {
   expect([handled, await taken(71)]).toEqual([3, 1])
 })
 
-test('an update is not given up because the database is away', async () => {
+test('an update is not skipped because the database is unavailable', async () => {
   let handled = 0
   const take = updateTaker({
     log: silentLog,

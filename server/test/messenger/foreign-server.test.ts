@@ -1,4 +1,4 @@
-/** The happy path against somebody else's Bot API: what we take for the protocol is it. */
+/** The normal flow against a third-party Bot API, to verify our reading of the protocol. */
 
 import foreign from 'telegram-test-api'
 import { expect, onTestFinished, test } from 'vitest'
@@ -7,11 +7,11 @@ import { freePort } from '../support/process.ts'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-// It is CommonJS, of which the class itself is imported; its types say otherwise.
+// The module is CommonJS, so its class is imported directly, which its types do not reflect.
 const TelegramServer = foreign as unknown as typeof foreign.default
 const TOKEN = 'a-token'
 
-test('a chat asks for a code, is linked with it, and hears of it', async () => {
+test('the bot links a chat by a code, and notifies the chat', async () => {
   const server = new TelegramServer({ port: await freePort(), host: '127.0.0.1' })
   await server.start()
   onTestFinished(async () => void (await server.stop()))

@@ -1,4 +1,4 @@
-/** Who hears of what: judged when an event is queued, and again when it is sent. */
+/** The recipients of events are selected when an event is queued, and checked again when it is sent. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
@@ -27,10 +27,10 @@ async function administer(method: string, path: string, body?: object): Promise<
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
 }
 
-/** Waits until all that has happened so far was judged. */
+/** Waits until all events published so far have been queued. */
 const judged = () => untilRead(scene.service.database, 'messenger')
 
-/** Has what the work brings about judged behind it, and all at once. */
+/** Runs the work while the reader is paused, so that its events are queued together. */
 async function unread(work: () => Promise<void>): Promise<void> {
   const holder = ownerClient(scene.service.database.address)
   await holder.connect()
@@ -40,12 +40,12 @@ async function unread(work: () => Promise<void>): Promise<void> {
   await holder.query('commit')
 }
 
-/** A clinic of its own, so that what happens elsewhere is nobody's business there. */
+/** Creates a separate clinic, which receives no events from other tests. */
 async function freshClinic(): Promise<Scene['clinic']> {
   return makeClinic(scene.service, scene.root, `clinic-${newChat()}`)
 }
 
-/** Makes a public event of the tenant without anybody's doing. */
+/** Inserts a public event of the tenant without an actor. */
 function happen(tenant_id: number, name: string): Promise<void> {
   return scene.service.app.db.inTenant(tenant_id, (tx) =>
     append(tx, SYSTEM, {
@@ -58,24 +58,24 @@ function happen(tenant_id: number, name: string): Promise<void> {
   )
 }
 
-test('before any choice a chat hears the security events of its own account, and of no other', async () => {
+test('by default, a chat is notified of security events of its own account', async () => {
   const { doctor, admin, nurse } = scene.clinic.people
   const [own, others] = [newChat(), newChat()]
   await scene.link(doctor, own)
   await scene.link(admin, others)
   await login(nurse)
   await login(doctor)
-  await scene.heard(own, 'A sign-in to your account')
+  await scene.heard(own, 'Someone signed in to your account')
   await login(admin)
-  await scene.heard(others, 'A sign-in to your account')
+  await scene.heard(others, 'Someone signed in to your account')
   expect(textsTo(own) + textsTo(others)).not.toMatch(
-    /account of (nurse|doctor of north\b.*sign-in)/,
+    /account of nurse|signed in to the account of doctor/,
   )
   expect(textsTo(others)).not.toContain('doctor')
   expect((await scene.call('GET', '/status', doctor)).body.events).toContain('user.blocked')
 })
 
-test('an administrator who asks for it hears all public events of the tenant, and of no other', async () => {
+test('an administrator who subscribes is notified of all public events of their tenant only', async () => {
   const [own, other] = [await freshClinic(), await freshClinic()]
   const chat = newChat()
   await scene.link(own.people.admin, chat)
@@ -91,7 +91,7 @@ test('an administrator who asks for it hears all public events of the tenant, an
   expect(textsTo(chat)).not.toContain('Elsewhere')
 })
 
-test('what happened before the chat was linked is not told, however late it is read', async () => {
+test('a chat gets no events from before it was linked, however late the service reads them', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await subscribe(people.admin, ['*'])
@@ -105,7 +105,7 @@ test('what happened before the chat was linked is not told, however late it is r
   expect(textsTo(chat)).not.toMatch(/Before|password/)
 })
 
-test('who was deleted is named as they were, also in what happened to them before', async () => {
+test('messages still name a deleted user, also in earlier events', async () => {
   const { people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -121,7 +121,7 @@ test('who was deleted is named as they were, also in what happened to them befor
   expect(textsTo(chat)).toMatch(/The account of nurse of clinic-\d+ was blocked/)
 })
 
-test('who is blocked hears of that, and of nothing after it', async () => {
+test('a blocked user is notified of the block, and of nothing after it', async () => {
   const { people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.nurse, chat)
@@ -135,7 +135,7 @@ test('who is blocked hears of that, and of nothing after it', async () => {
   expect(textsTo(chat)).not.toContain('was changed')
 })
 
-test('a superadmin hears all public events of the platform’s own tenant, and of no clinic', async () => {
+test('a superadmin is notified of the platform tenant’s public events, and of no clinic’s events', async () => {
   const clinic = await freshClinic()
   const chat = newChat()
   await scene.link(scene.root, chat)
@@ -146,7 +146,7 @@ test('a superadmin hears all public events of the platform’s own tenant, and o
   expect(textsTo(chat)).not.toContain('Elsewhere')
 })
 
-test('of a clinic’s deletion its administrators hear, deactivated before or not, and of nothing else', async () => {
+test('a clinic’s administrators are notified of its deletion, even if it was deactivated', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -162,7 +162,7 @@ test('of a clinic’s deletion its administrators hear, deactivated before or no
   expect(textsTo(chat)).not.toContain('Surgery')
 })
 
-test('who is no administrator any more hears only of the own account', async () => {
+test('a former administrator is notified only of their own account', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -174,12 +174,12 @@ test('who is no administrator any more hears only of the own account', async () 
   expect(textsTo(chat)).not.toContain('Surgery')
 })
 
-test('a role that is lost before the message goes out is lost for it', async () => {
+test('a queued message is dropped if its recipient loses the required role', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
   await subscribe(people.admin, ['*'])
-  // Nothing is sent for a while: the events are queued and wait.
+  // The chat is throttled for a while: events are queued and wait.
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many Requests', retry_after: 60 })
   await happen(id, 'Surgery')
   const waiting = () =>
@@ -196,8 +196,8 @@ test('a role that is lost before the message goes out is lost for it', async () 
   expect(textsTo(chat)).not.toContain('Surgery')
 })
 
-describe('a subscription', () => {
-  test('of nothing is silence, and is kept without a chat', async () => {
+describe('a chat subscription', () => {
+  test('with no events is valid, and stays stored when the chat is unlinked', async () => {
     const clinic = await freshClinic()
     const { nurse } = clinic.people
     const { status, body } = await subscribe(nurse, [])
@@ -211,7 +211,7 @@ describe('a subscription', () => {
     expect(textsTo(chat)).not.toContain('Your account was changed')
   })
 
-  test('of all leaves refreshed tokens out, unless they are named', async () => {
+  test('to all events leaves out refreshed tokens, unless it names that event', async () => {
     const { people } = await freshClinic()
     const { doctor } = people
     const chat = newChat()
@@ -228,7 +228,7 @@ describe('a subscription', () => {
     expect(lines).toHaveLength(1)
   })
 
-  test('of what is unknown or not theirs is refused, and says what there is', async () => {
+  test('with unknown or forbidden events is rejected, and the error lists the valid events', async () => {
     const { nurse, admin } = scene.clinic.people
     const { status, body } = await subscribe(nurse, ['user.*', 'tenant.updated', 'nothing.*'])
     expect(status).toBe(422)
@@ -244,7 +244,7 @@ describe('a subscription', () => {
   })
 })
 
-test('of a payment the amount is told exactly, and nothing of a patient but the number', async () => {
+test('a message contains the exact amount of a payment, and nothing about a patient but the number', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -260,7 +260,7 @@ test('of a payment the amount is told exactly, and nothing of a patient but the 
       changes: { after: { full_name: 'Paula Patient' } },
     })
   })
-  await scene.heard(chat, 'Payment 81 of 12.345 KWD was made.')
+  await scene.heard(chat, 'Payment 81 of 12.345 KWD was completed.')
   await scene.heard(chat, 'Patient 81 was changed.')
   expect(textsTo(chat)).not.toContain('Paula')
 })

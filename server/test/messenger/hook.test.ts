@@ -1,4 +1,4 @@
-/** Updates that the provider sends by itself. */
+/** Updates that the provider pushes to the webhook. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -27,8 +27,8 @@ function started(chat: number) {
 const post = (body: unknown, headers: Record<string, string> = { [SECRET]: secret }) =>
   scene.service.call('POST', '/webhooks/messenger', { body, headers })
 
-describe('an update that the provider sends', () => {
-  test('goes to an address below PUBLIC_URL, with a secret of its own', () => {
+describe('an update that the provider pushes to the bot', () => {
+  test('arrives at a URL below PUBLIC_URL, with a secret for this bot', () => {
     expect(scene.bot.webhook()).toMatchObject({
       url: 'http://wardkeep.test/webhooks/messenger',
       secret_token: expect.stringMatching(/^[\w-]{43}$/),
@@ -37,7 +37,7 @@ describe('an update that the provider sends', () => {
     expect(scene.bot.polls).toEqual([])
   })
 
-  test('is taken once, by whichever process it reaches', async () => {
+  test('is handled once, on any process', async () => {
     const other = await openService({
       database: scene.service.database,
       config: { ...botConfig(scene.bot), MESSENGER_MODE: 'webhook' },
@@ -55,7 +55,7 @@ describe('an update that the provider sends', () => {
     expect(scene.bot.textsTo(6001)).toHaveLength(1)
   })
 
-  test('for a former bot is none of the bot that has taken its place', async () => {
+  test('is ignored if it was meant for a former bot', async () => {
     const next = await openService({
       database: scene.service.database,
       config: {
@@ -71,7 +71,7 @@ describe('an update that the provider sends', () => {
     expect([status, body.code]).toEqual([403, 'wrong_secret'])
   })
 
-  test('without the secret, with another one or with more than one is refused unread', async () => {
+  test('is rejected without being read if the secret is missing, wrong or repeated', async () => {
     const refused = [
       {},
       { [SECRET]: '' },
@@ -85,12 +85,12 @@ describe('an update that the provider sends', () => {
     }
   })
 
-  test('that is none is refused as input', async () => {
+  test('is rejected if malformed', async () => {
     for (const body of [null, [], 7, 'text', {}, { update_id: '7' }])
       expect((await post(body)).status).toBe(422)
   })
 
-  test('is nobody’s business where updates are asked for', async () => {
+  test('is ignored while the bot polls for updates', async () => {
     const asking = await openService()
     const { status } = await asking.call('POST', '/webhooks/messenger', {
       body: started(1),

@@ -1,4 +1,4 @@
-/** Events that have waited: for an answer, for a day, or for a week. */
+/** Messages that have waited for a response, for a day, or for a week. */
 import { expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import type { Person } from '../support/clinics.ts'
@@ -17,7 +17,7 @@ const happen = ({ tenant_id, id }: Person) =>
     }),
   )
 
-test('what is older than a day is only counted, and after seven days dropped', async () => {
+test('events older than a day are only counted, and dropped after seven days', async () => {
   scene = await openScene()
   const { nurse } = scene.clinic.people
   const chat = 9999
@@ -27,7 +27,7 @@ test('what is older than a day is only counted, and after seven days dropped', a
   await rests(scene, nurse)
   scene.bot.chatAnswers(chat)
   scene.service.clock.advance(90_001_000)
-  // The journal goes by the real time, so by the service's clock it was yesterday.
+  // The journal uses the real clock, so by the service's clock this was yesterday.
   expect(await scene.heard(chat, 'password')).toBe('1 event: 1 password changed')
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 600_000 })
   await happen(nurse)
@@ -49,7 +49,7 @@ test('what is older than a day is only counted, and after seven days dropped', a
   ).toHaveLength(1)
 })
 
-test('a message that nobody answers within ten seconds is sent again, and holds up no other', {
+test('a message without a response is sent again within ten seconds, and delays no other message', {
   timeout: 90_000,
 }, async () => {
   scene = await openScene()

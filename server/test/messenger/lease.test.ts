@@ -1,7 +1,7 @@
-/** Who is the bot: one process at a time, and none that was writes what it has done. */
+/** The bot's lease allows one process at a time to run the bot. A former holder cannot write its results. */
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { claim, renew } from '../../src/features/messenger/bot/bot.store.ts'
+import { claimBotLease, renewBotLease } from '../../src/features/messenger/bot/bot.store.ts'
 import { keepLease, type Tenure, TenureOver } from '../../src/features/messenger/bot/lease.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -13,7 +13,7 @@ beforeEach(async () => {
   service = await openService()
 })
 
-/** A process that would be the bot, and what has happened to it. */
+/** A process that competes for the bot, with a record of what happened to it. */
 function candidate(worker: string) {
   const changes = watchChanges(service.database.address, silentLog, service.clock)
   const seen: { tenures: Tenure[]; stops: number } = { tenures: [], stops: 0 }
@@ -43,15 +43,15 @@ function candidate(worker: string) {
 
 const fenced = (tenure: Tenure) => service.app.db.acrossTenants((tx) => tenure.fence(tx))
 
-test('a lease that has run out goes to another process, and fences the first one off', async () => {
+test('an expired lease of the bot passes to another process, and writes of the former holder fail', async () => {
   const one = candidate('one')
   const first = await one.holds()
   await fenced(first)
-  // In one transaction, so that no renewal is between.
+  // Uses one transaction, so that no renewal can happen between the statements.
   const epoch = await service.app.db.acrossTenants(async (tx) => {
-    expect(await claim(tx, 'two')).toBeUndefined()
+    expect(await claimBotLease(tx, 'two')).toBeUndefined()
     await sql`update messenger_bot set leased_until = now() - interval '1 ms'`.execute(tx.db)
-    return claim(tx, 'two')
+    return claimBotLease(tx, 'two')
   })
   expect(epoch).toBe(first.epoch + 1)
   await expect(fenced(first)).rejects.toThrow(TenureOver)
@@ -59,7 +59,18 @@ test('a lease that has run out goes to another process, and fences the first one
   expect([first.over.aborted, first.isSure()]).toEqual([true, false])
 })
 
-test('what a killed process leaves is free within 15 s, of which the others look each second', async () => {
+test('a lease with an end later than any valid lease is taken over', async () => {
+  // A process that died while the database's clock was wrong leaves such a lease.
+  const epoch = await service.app.db.acrossTenants(async (tx) => {
+    await sql`update messenger_bot set leased_until = now() + interval '1 year'`.execute(tx.db)
+    const taken = await claimBotLease(tx, 'three')
+    await sql`update messenger_bot set leased_until = now()`.execute(tx.db)
+    return taken
+  })
+  expect(epoch).toEqual(expect.any(Number))
+})
+
+test('the lease of a killed process ends within 15 s, with other processes checking every second', async () => {
   await service.app.db.acrossTenants(async (tx) => {
     const lease = async () => {
       const { rows } = await sql<{ seconds: number }>`
@@ -67,10 +78,10 @@ test('what a killed process leaves is free within 15 s, of which the others look
         from messenger_bot`.execute(tx.db)
       return rows[0]?.seconds
     }
-    const epoch = (await claim(tx, 'one')) as number
+    const epoch = (await claimBotLease(tx, 'one')) as number
     const claimed = await lease()
     await sql`update messenger_bot set leased_until = now()`.execute(tx.db)
-    expect(await renew(tx, epoch)).toBe(true)
+    expect(await renewBotLease(tx, epoch)).toBe(true)
     const renewed = await lease()
     expect(claimed).toBeLessThanOrEqual(14)
     expect(renewed).toBeLessThanOrEqual(14)
@@ -78,7 +89,7 @@ test('what a killed process leaves is free within 15 s, of which the others look
   })
 })
 
-test('one that stops hands it over, and one that waits does nothing', async () => {
+test('shutdown hands the lease over, and a process that waits for the lease does nothing', async () => {
   const one = candidate('one')
   const first = await one.holds()
   const two = candidate('two')
@@ -89,12 +100,12 @@ test('one that stops hands it over, and one that waits does nothing', async () =
   await expect(fenced(first)).rejects.toThrow(TenureOver)
 })
 
-test('whoever writes what the bot has done keeps the others from taking it over until then', async () => {
+test("no other process can take the lease while the bot's results are being written", async () => {
   const one = candidate('one')
   const first = await one.holds()
   await service.app.db.acrossTenants(async (tx) => {
     await first.fence(tx)
-    // Waits for the row, which is held until the transaction ends.
+    // Waits for the row, which is locked until the transaction ends.
     await expect(
       service.database.sql("set lock_timeout = '50ms'; update messenger_bot set epoch = epoch + 1"),
     ).rejects.toThrow(/lock timeout/)

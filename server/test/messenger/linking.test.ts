@@ -1,4 +1,4 @@
-/** A chat asks for a code, and the code links it with an account. */
+/** Linking a chat: the person requests a code in the chat, and enters it in their account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { signOutMeanwhile } from '../races/race.ts'
 import { newColleague, newPerson, renewAdmin } from '../sessions/users.ts'
@@ -23,7 +23,7 @@ const entriesOf = (userId: number) =>
     [String(userId)],
   )
 
-test('a chat that was given a code is linked with the account that it is entered in', async () => {
+test('entering a code links the chat with the account', async () => {
   const { doctor } = scene.clinic.people
   const chat = newChat()
   const code = await scene.codeOf(chat)
@@ -36,19 +36,19 @@ test('a chat that was given a code is linked with the account that it is entered
     bot_username: BOT.username,
   })
   expect(Date.parse(body.linked_at)).toBeLessThanOrEqual(Date.now())
-  // Both sides are told with what they were linked.
-  await scene.heard(chat, 'with the account of doctor of north at Clinic north')
+  // The chat's message names the linked account, and the account's mail names the chat.
+  await scene.heard(chat, 'to the account of doctor of north at Clinic north')
   const mail = await until('a mail says so', async () =>
     (await mailsTo(scene.service, doctor.email)).find(({ subject }) =>
       /was linked/.test(subject ?? ''),
     ),
   )
   expect(mail.text).toContain('the chat of “Nora” (user name nora_n)')
-  expect(mail.text).toContain('they do not prove whose chat it is')
+  expect(mail.text).toContain('the name does not prove who owns the chat')
   expect(await entriesOf(doctor.id)).toEqual([{ action: 'messenger.linked', changes: null }])
 })
 
-test('a code is good once, and for no longer than ten minutes', async () => {
+test('a code is accepted once, and for at most ten minutes', async () => {
   const { nurse, receptionist } = scene.clinic.people
   const used = await scene.codeOf(newChat())
   expect((await scene.call('POST', '/link', nurse, { code: used })).status).toBe(200)
@@ -69,7 +69,7 @@ test('a code is good once, and for no longer than ten minutes', async () => {
 })
 
 test.each(['', 'ABCD-234', 'not-a-code!', 7, null])(
-  'what cannot be a code is refused as input: %j',
+  'a malformed code is rejected: %j',
   async (code) => {
     const { status, body } = await scene.call('POST', '/link', scene.clinic.people.nurse, { code })
     expect(status).toBe(422)
@@ -77,7 +77,7 @@ test.each(['', 'ABCD-234', 'not-a-code!', 7, null])(
   },
 )
 
-test('of sixteen who enter one code at once, on two nodes, one is linked', async () => {
+test('only one of sixteen users who enter one code concurrently on two nodes gets the chat linked', async () => {
   const other = await openService({
     database: scene.service.database,
     config: botConfig(scene.bot),
@@ -104,7 +104,7 @@ test('of sixteen who enter one code at once, on two nodes, one is linked', async
   expect(links).toHaveLength(1)
 })
 
-test('a link that fails to commit tells nobody: neither the chat nor the mail nor the journal', async () => {
+test('chat, mail and journal are not notified if linking fails to commit', async () => {
   const clinic = await makeClinic(scene.service, scene.root, 'failing')
   const { nurse } = clinic.people
   const { sql } = scene.service.database
@@ -116,7 +116,7 @@ test('a link that fails to commit tells nobody: neither the chat nor the mail no
   const code = await scene.codeOf(chat)
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(500)
   await sql('drop trigger refuse on messenger_links; drop function refuse')
-  // The code is not used up. What is told now would come behind what was told before.
+  // The code is still valid. A message sent now would follow earlier messages.
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(200)
   await scene.heard(chat, 'is now linked')
   await scene.service.idle('jobs')
@@ -126,7 +126,7 @@ test('a link that fails to commit tells nobody: neither the chat nor the mail no
   expect(await entriesOf(nurse.id)).toHaveLength(1)
 })
 
-test('a session that was ended while it waited links no chat, and leaves the code good', async () => {
+test('a session that ends during the wait links no chat, and the code stays valid', async () => {
   await renewAdmin(scene.service, scene.clinic)
   const person = await newColleague(scene.service, scene.clinic)
   const code = await scene.codeOf(newChat())
@@ -139,7 +139,7 @@ test('a session that was ended while it waited links no chat, and leaves the cod
   expect((await scene.call('POST', '/link', other, { code })).status).toBe(200)
 })
 
-test('a chat is one account’s, in all tenants', async () => {
+test('a chat can be linked with only one account across all tenants', async () => {
   const { admin, auditor } = scene.clinic.people
   const chat = newChat()
   await scene.link(admin, chat)
@@ -148,26 +148,26 @@ test('a chat is one account’s, in all tenants', async () => {
     const { status, body } = await scene.call('POST', '/link', person, { code })
     expect([status, body.code]).toEqual([409, 'chat_linked'])
   }
-  // The own one may link it again: nothing changes.
+  // The linked account may link the chat again. Nothing changes.
   expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
   expect(await entriesOf(admin.id)).toHaveLength(1)
 })
 
-test('a new chat takes the old one’s place, which is told', async () => {
+test('a new chat replaces the old chat of an account, and both are notified', async () => {
   const { auditor } = scene.clinic.people
   const [before, after] = [newChat(), newChat()]
   await scene.call('DELETE', '/link', auditor)
   await scene.link(auditor, before)
   await scene.link(auditor, after)
-  await scene.heard(before, 'in place of this one')
+  await scene.heard(before, 'replaces this one')
   expect((await entriesOf(auditor.id)).slice(-2)).toEqual([
     { action: 'messenger.unlinked', changes: { reason: 'replaced' } },
     { action: 'messenger.linked', changes: null },
   ])
 })
 
-describe('unlinking', () => {
-  /** Somebody with a chat, and the token of who may delete them. */
+describe('unlinking a chat', () => {
+  /** Returns a person with a chat, and the token of the user who may delete that person. */
   async function leaving(by: string) {
     const root = await superadmin(scene.service)
     const { id: tenantId, subdomain } = scene.clinic
@@ -177,7 +177,7 @@ describe('unlinking', () => {
     return { person, chat, token: by === 'an admin' ? (await signedIn('admin')).token : root.token }
   }
 
-  test('by the account tells the chat, the mail and the journal; a second time does nothing', async () => {
+  test('from the account notifies chat, mail and journal, and does nothing when repeated', async () => {
     const { receptionist } = scene.clinic.people
     const tokens = await scene.service.call('POST', '/api/auth/login', {
       body: { email: receptionist.email, password: receptionist.password, subdomain: 'north' },
@@ -202,17 +202,17 @@ describe('unlinking', () => {
   })
 
   test.each(['an admin', 'a superadmin'])(
-    'by %s who deletes the account tells the chat and the journal',
+    'when %s deletes the account notifies the chat and the journal',
     async (by) => {
       const { person, chat, token } = await leaving(by)
       const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
       expect(gone.status).toBe(204)
-      await scene.heard(chat, 'was deleted: nothing is told here any more')
+      await scene.heard(chat, 'was deleted. You will not receive any more notifications here')
       expect((await entriesOf(person.id)).at(-1)).toEqual({
         action: 'messenger.unlinked',
         changes: { reason: 'deleted' },
       })
-      // The chat is free for another account.
+      // The chat can be linked with another account again.
       await scene.link(await signedIn('nurse'), chat)
     },
   )
@@ -224,7 +224,7 @@ describe('unlinking', () => {
       [id],
     )
 
-  test('by the account works also where the chat does not open, which the status still shows', async () => {
+  test('from the account also works if the chat is undecryptable, and the status still shows the chat', async () => {
     const { person } = await leaving('an admin')
     await damageChatOf(person)
     const shown = await scene.call('GET', '/status', person)
@@ -234,11 +234,11 @@ describe('unlinking', () => {
     ])
     const { status, body } = await scene.call('DELETE', '/link', person)
     expect([status, body.linked]).toEqual([200, false])
-    // Another chat takes its place.
+    // Another chat replaces the undecryptable one.
     await scene.link(person, newChat())
   })
 
-  test('comes with the account also where the chat does not open', async () => {
+  test('by deleting the account also works if the chat is undecryptable', async () => {
     const { person, token } = await leaving('an admin')
     await damageChatOf(person)
     const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
@@ -246,7 +246,7 @@ describe('unlinking', () => {
     expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'deleted' })
   })
 
-  test('within the chat makes its code worthless too', async () => {
+  test("from within the chat also invalidates the chat's code", async () => {
     const person = await signedIn('nurse')
     const chat = newChat()
     await scene.link(person, chat)
@@ -257,7 +257,7 @@ describe('unlinking', () => {
     expect((await scene.call('POST', '/link', person, { code })).status).toBe(400)
   })
 
-  test('comes with a bot that was blocked', async () => {
+  test('happens when the person blocks the bot', async () => {
     const person = await signedIn('nurse')
     const chat = newChat()
     await scene.link(person, chat)
@@ -274,7 +274,7 @@ describe('unlinking', () => {
   })
 })
 
-test('five wrong codes are free, then there is a wait, also for the right one', async () => {
+test('after five wrong codes, correct codes have to wait too', async () => {
   const person = await signedIn('doctor')
   for (let guess = 0; guess < 5; guess += 1)
     expect((await scene.call('POST', '/link', person, { code: 'ABCD-2345' })).status).toBe(400)
@@ -284,7 +284,7 @@ test('five wrong codes are free, then there is a wait, also for the right one', 
   expect(Number(headers['retry-after'])).toBeGreaterThan(0)
 })
 
-test('a right code forgives no wrong ones', async () => {
+test('a correct code does not reset the count of wrong codes', async () => {
   const person = await signedIn('doctor')
   const code = await scene.codeOf(newChat())
   const guesses = Array(4).fill('ABCD-2345')
@@ -294,7 +294,7 @@ test('a right code forgives no wrong ones', async () => {
   expect(statuses).toEqual([400, 400, 400, 400, 200, 400, 429])
 })
 
-test('twenty wrong codes from one address slow down whoever else is there', async () => {
+test('after twenty wrong codes from one IP address, everyone at that address has to wait', async () => {
   const clinic = await makeClinic(scene.service, await superadmin(scene.service), 'crowded')
   const { admin, ...others } = clinic.people
   for (const person of Object.values(others))
@@ -306,7 +306,7 @@ test('twenty wrong codes from one address slow down whoever else is there', asyn
   expect((await scene.call('POST', '/link', admin, { code })).status).toBe(429)
 })
 
-test('a chat is given no code where there is no room to tell it, and keeps the one it has', async () => {
+test('a new code is not issued if its message cannot be queued, and the existing code stays valid', async () => {
   const { admin } = (await makeClinic(scene.service, await superadmin(scene.service), 'full'))
     .people
   const { sql } = scene.service.database
@@ -323,20 +323,20 @@ test('a chat is given no code where there is no room to tell it, and keeps the o
   expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
 })
 
-describe('the bot', () => {
-  test('answers commands and anything else that a person writes in private', async () => {
+describe('the bot in conversations', () => {
+  test('responds to commands and any other private message of a person', async () => {
     const chat = newChat()
     scene.bot.says(chat, 'hello')
     await scene.heard(chat, '/stop: unlink')
     const other = newChat()
     scene.bot.says(other, '/stop')
-    await scene.heard(other, 'linked with no account')
+    await scene.heard(other, 'not linked to an account')
     const payload = newChat()
     scene.bot.says(payload, '/start ABCDEFGH')
     await scene.heard(payload, 'Your code')
   })
 
-  test('answers neither groups nor channels, bots or edits, nor what is no text', async () => {
+  test('ignores groups, channels, bots, edits and anything but text', async () => {
     const silent = [newChat(), newChat(), newChat(), newChat(), newChat()] as const
     const from = { id: 1, is_bot: false, first_name: 'Nora' }
     const text = '/start'

@@ -1,4 +1,6 @@
-/** Whoever needs a chat and its link takes the chat first, as the queue does: nobody waits in a circle. */
+/**
+ * The lock order of chats and links: every writer locks the chat first, like the queue, so deadlocks are impossible.
+ */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { updateHandler } from '../../src/features/messenger/bot/updates.ts'
@@ -19,13 +21,13 @@ import { botConfig, newChat } from './scene.ts'
 let service: Service
 let clinic: Clinic
 let chats: Chats
-/** In another transaction, as the queue of events is. */
+/** A separate transaction, like the one that queues events. */
 let queue: pg.Client
 let person: Person
 let chat: number
 
 beforeAll(async () => {
-  // Without the bot, which would lock chats too.
+  // No bot runs here, because it would lock chats too.
   service = await openService({ config: botConfig(await openBotServer()) })
   clinic = await makeClinic(service, await superadmin(service), 'north')
   const { db } = service.app
@@ -71,7 +73,7 @@ const untilWaiting = (count = 1) =>
     return waits.length >= count || undefined
   })
 
-/** Has the queue hold the chat while the work wants it. The link has to be free then. */
+/** Holds the chat as the queue does while the work waits for it. The link must stay unlocked. */
 async function expectFree(work: () => Promise<unknown>): Promise<void> {
   await holdChat()
   const working = work()
@@ -85,7 +87,7 @@ async function expectFree(work: () => Promise<unknown>): Promise<void> {
   await working
 }
 
-/** Makes a chat that was given the code. */
+/** Creates a chat that was given the code. */
 async function coded(code: string): Promise<number> {
   const id = newChat()
   const chat_hash = chats.hashOf(id)
@@ -107,14 +109,14 @@ const linksLeft = () =>
 const call = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: person.token, body })
 
-test('unlinking from the account', async () => {
+test('unlinking from the account locks the chat first', async () => {
   await expectFree(async () => {
     expect((await call('DELETE', '/api/messenger/link')).status).toBe(200)
   })
   expect(await linksLeft()).toEqual([])
 })
 
-test('another chat that takes its place, which is unlinked as well', async () => {
+test('unlinking also unlinks another chat that has replaced the first one in the meantime', async () => {
   const next = newChat()
   await chatOf(next)
   await holdChat()
@@ -128,7 +130,7 @@ test('another chat that takes its place, which is unlinked as well', async () =>
   expect(await linksLeft()).toEqual([])
 })
 
-test('linking another chat in its place', async () => {
+test('linking another chat locks the former chat first', async () => {
   const next = await coded('ABCD2345')
   await expectFree(async () => {
     const { status } = await call('POST', '/api/messenger/link', { code: 'ABCD-2345' })
@@ -140,7 +142,7 @@ test('linking another chat in its place', async () => {
 test.each([
   ['leaving by a command', { message: { text: '/stop', from: { is_bot: false } } }],
   ['blocking the bot', { my_chat_member: { new_chat_member: { status: 'kicked' } } }],
-])('%s', async (_what, said) => {
+])('the chat is locked first when %s', async (_what, said) => {
   const { clock, app } = service
   const reply = replier({ chats, clock })
   const mailer = { isConfigured: true, send: async () => undefined }
@@ -152,7 +154,7 @@ test.each([
   expect(await linksLeft()).toEqual([])
 })
 
-test('deleting the account', async () => {
+test('deleting the account locks the chat first', async () => {
   const { token } = clinic.people.admin
   person = clinic.people.doctor
   await service.database.sql('delete from messenger_links')
@@ -165,7 +167,7 @@ test('deleting the account', async () => {
   expect(await linksLeft()).toEqual([])
 })
 
-describe('an account that is deleted while its owner links another chat', () => {
+describe('deleting an account while its owner links another chat', () => {
   let next: number
   const link = () => call('POST', '/api/messenger/link', { code: 'WXYZ-2345' })
   const remove = () =>
@@ -184,7 +186,7 @@ describe('an account that is deleted while its owner links another chat', () => 
     next = await coded('WXYZ2345')
   })
 
-  test('waits with the account, which the link will refer to, where linking came first', async () => {
+  test('waits without locking the account, which the new link refers to, if linking came first', async () => {
     await queue.query('begin')
     await queue.query('select from messenger_links where user_id = $1 for key share', [person.id])
     const linking = link()
@@ -198,7 +200,7 @@ describe('an account that is deleted while its owner links another chat', () => 
     expect(await linksLeft()).toEqual([])
   })
 
-  test('keeps the other from the chats where it came first', async () => {
+  test('makes linking wait without locking the new chat if the deletion came first', async () => {
     await holdChat()
     const removing = remove()
     await untilWaiting()
@@ -212,14 +214,14 @@ describe('an account that is deleted while its owner links another chat', () => 
   })
 })
 
-test('two codes that one user enters at once, on two nodes, are both taken, and one chat stays', async () => {
+test('two codes that one user enters concurrently on two nodes are accepted, and one chat stays linked', async () => {
   const { database } = service
   const config = botConfig(await openBotServer())
-  // One node has the codes of a user entered one after another.
+  // One node handles the codes of a user in sequence.
   const nodes = [service, await openService({ database, config })]
   const people = await Promise.all('1234'.split('').map(() => newColleague(service, clinic)))
   for (let round = 0; round < 8; round += 1) {
-    // Every other time there is a link already, whose chat both of them lock.
+    // Every other round starts with a link, whose chat both requests lock.
     if (round % 2 === 0) await database.sql('delete from messenger_links')
     const given = await Promise.all(
       people.flatMap(({ token }, index) =>

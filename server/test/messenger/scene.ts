@@ -1,4 +1,4 @@
-/** A clinic with a bot, and people who link their chats as people do: by a code that the chat was given. */
+/** A clinic with a bot, and people who link their chats with a code from the chat. */
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
@@ -13,12 +13,12 @@ export interface Scene {
   bot: BotServer
   root: Person
   clinic: Clinic
-  /** Has the chat ask for a code. Returns it as it was shown. */
+  /** Requests a code from the chat. Returns the code as shown. */
   codeOf(chat: number, from?: Record<string, unknown>): Promise<string>
-  /** Links the person with the chat, and waits until the chat was told. */
+  /** Links the person with the chat, and waits for the chat's confirmation. */
   link(person: Person, chat: number): Promise<void>
   call(method: string, path: string, person: Person, body?: unknown): Promise<any>
-  /** Waits for a message to the chat that says `what`. Returns it. */
+  /** Waits for a message to the chat that contains `what`. Returns it. */
   heard(chat: number, what: string | RegExp): Promise<string>
 }
 
@@ -86,10 +86,10 @@ export interface Linked {
   chat: number
 }
 
-/** Makes a clinic of which one person is linked with a chat. */
+/** Creates a clinic with one person who has a linked chat. */
 export async function linkedIn(scene: Scene): Promise<Linked> {
   clinics += 1
-  // Signed in anew: where the clock was moved, tokens have expired.
+  // A new session: tokens expire where a test has moved the clock.
   const root = await superadmin(scene.service)
   const clinic: Clinic = await makeClinic(scene.service, root, `linked-${clinics}`)
   const chat = newChat()
@@ -97,7 +97,7 @@ export async function linkedIn(scene: Scene): Promise<Linked> {
   return { person: clinic.people.nurse, chat }
 }
 
-/** Something happens to the account, so often in one transaction. */
+/** Creates this many events of the account in one transaction. */
 export function happenTo(
   { service }: Scene,
   { tenant_id, id }: Person,
@@ -113,7 +113,7 @@ export function happenTo(
   })
 }
 
-/** Waits until the person's chat has been tried and found resting until later. */
+/** Waits until an attempt to the person's chat has failed and the chat is paused. */
 export const rests = ({ service }: Scene, { id }: Person) =>
   until(
     'the chat rests',

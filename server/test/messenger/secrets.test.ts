@@ -1,4 +1,4 @@
-/** The token, codes, chats and texts are in nothing that somebody else reads. */
+/** Tokens, codes, chats and texts of the messenger appear nowhere that others can read them. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -14,7 +14,7 @@ beforeAll(async () => {
   scene = await openScene()
 })
 
-/** All that the log, the journal, the mails, the waiting jobs and the tables of the messenger hold. */
+/** Returns the contents of the log, the journal, the mails, the waiting jobs and the messenger's tables. */
 async function traces(): Promise<string> {
   const { service } = scene
   const rows = await service.database.sql(
@@ -40,7 +40,7 @@ async function traces(): Promise<string> {
   return [JSON.stringify(rows), mails.join('\n'), log].join('\n')
 }
 
-test('with the provider answering, refusing, resetting and out of reach', {
+test('bot secrets stay out of logs, mails and the database, even when the provider fails or refuses', {
   timeout: 60_000,
 }, async () => {
   const { service, bot, clinic } = scene
@@ -60,7 +60,7 @@ test('with the provider answering, refusing, resetting and out of reach', {
       `the log says ${what}`,
       () => inspect(service.logged, { depth: 8, maxArrayLength: null }).includes(what) || undefined,
     )
-  /** Before when nothing more is sent to the chat: each outcome is written down with another one. */
+  /** Returns when the chat is next due. Each outcome changes this time. */
   const freeAt = async () => {
     const rows = await service.database.sql('select free_at::text from messenger_chats')
     return String(rows[0]?.free_at)
@@ -90,11 +90,11 @@ test('with the provider answering, refusing, resetting and out of reach', {
   bot.refuse()
   await bot.close()
   await happen()
-  // After a refused token the bot asks again so long later.
+  // The delay before the bot polls again after a refused token.
   await service.clock.elapseOnceWaiting(10_000)
   await warned('was not answered')
   const said = (await traces()) + JSON.stringify(wrong.body)
-  // Of the bot its number is known, which is no secret.
+  // The bot's number is public. Only the rest of the token is secret.
   const secret = BOT_TOKEN.split(':')[1] as string
   for (const hidden of [BOT_TOKEN, secret, code, code.replace('-', ''), String(CHAT)])
     expect(said.includes(hidden), hidden).toBe(false)

@@ -1,4 +1,4 @@
-/** That sending goes on, whatever becomes of a single message, and at rest does nothing. */
+/** The sender continues after any result of a single message, and does nothing while idle. */
 import { expect, onTestFinished, test } from 'vitest'
 import { startSender } from '../../src/features/messenger/sending/sender.ts'
 import type { Turn } from '../../src/features/messenger/sending/turn.ts'
@@ -9,7 +9,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** A sender with turns of the test's own. */
+/** Starts a sender with the test's own turns. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
   const changes = watchChanges(database.address, silentLog, clock)
   const sender = startSender({
@@ -33,7 +33,7 @@ function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app
   return sender
 }
 
-/** Something waits for the chats, in so many milliseconds. */
+/** Makes a message due for the chats in this many milliseconds. */
 const isDue = ({ database, clock }: Service, chats: readonly string[], ms = 0) =>
   database.sql(
     `insert into messenger_chats (hash, due_at)
@@ -44,7 +44,7 @@ const isDue = ({ database, clock }: Service, chats: readonly string[], ms = 0) =
 const settle = ({ database }: Service, hash: Buffer) =>
   database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
 
-test('a turn that throws when it goes ahead of all after a hold keeps nobody', async () => {
+test('no chat is delayed if the first turn after a pause throws', async () => {
   const service = await openService()
   const turned: string[] = []
   sending(service, async ({ hash }) => {
@@ -62,7 +62,7 @@ test('a turn that throws when it goes ahead of all after a hold keeps nobody', a
   expect(turned.toSorted()).toEqual(['01', '02', '03', '04', '05'])
 })
 
-test('a message that is under way is not looked for again and again', async () => {
+test('the sender does not poll repeatedly while a message is being sent', async () => {
   const service = await openService()
   let looks = 0
   const counted: Scopes = {
@@ -93,11 +93,11 @@ test('a message that is under way is not looked for again and again', async () =
   service.clock.elapse(2_500)
   await until('the second is due', () => turned.length === 2 || undefined)
   answer()
-  // Each second one, some around each message, and where the clocks differ by a moment.
+  // One poll every second, some around each message, and some for differences between clocks.
   expect(looks).toBeLessThan(20)
 })
 
-test('a stop breaks off what nobody answers, in time for it to be written down', async () => {
+test('requests without a response are aborted on shutdown, in time to record them', async () => {
   const service = await openService()
   let outcome: string | undefined
   const sender = sending(service, async ({ hash }, { stop }) => {
@@ -115,7 +115,7 @@ test('a stop breaks off what nobody answers, in time for it to be written down',
   expect(outcome).toBe('written down')
 })
 
-test('linked chats that have failed come before strangers, who are at most a third', async () => {
+test('failed messages of linked chats are sent before those of strangers, who get at most a third', async () => {
   const service = await openService()
   const { database } = service
   const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))

@@ -1,4 +1,4 @@
-/** What becomes of messages, whatever the provider answers. */
+/** The outcome of messages for each response of the provider. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { mailsTo } from '../support/accounts.ts'
 import { until } from '../support/until.ts'
@@ -30,7 +30,7 @@ const unlinkings = ({ person }: Linked) =>
     )
     .then((rows) => rows.map(({ changes }) => changes.reason))
 
-test('many events are one message: twenty lines, and counts of the others', async () => {
+test('many events are combined into one message: twenty lines, and counts of the other events', async () => {
   const one = await linkedIn(scene)
   await happenTo(scene, one.person, 'user.password_changed', 500)
   const text = await scene.heard(one.chat, 'and 480 more: 480 passwords changed')
@@ -40,7 +40,7 @@ test('many events are one message: twenty lines, and counts of the others', asyn
   )
 })
 
-test('what the old chat answers late does not unlink the new one', async () => {
+test('a new chat stays linked if the provider responds late to a message for the old chat', async () => {
   const one = await linkedIn(scene)
   let refuse = (): void => undefined
   const asked = new Promise<void>((heard) => {
@@ -61,7 +61,7 @@ test('what the old chat answers late does not unlink the new one', async () => {
   const [after] = await linksOf(one)
   expect(after).not.toBe(before)
   refuse()
-  // With the answer, what else was to be said to the old chat is given up.
+  // The late response also cancels the remaining messages to the old chat.
   await until('the answer is written down', async () => {
     const waiting = await scene.service.database.sql('select 1 from messenger_replies')
     return waiting.length === 0 || undefined
@@ -70,24 +70,27 @@ test('what the old chat answers late does not unlink the new one', async () => {
   expect(await unlinkings(one)).toEqual(['replaced'])
 })
 
-describe('a chat', () => {
+describe('a chat of the bot', () => {
   test.each([
     ['Forbidden: bot was blocked by the user', 'blocked'],
     ['Forbidden: user is deactivated', 'deactivated'],
-  ])('that answers "%s" is unlinked, journaled and mailed', async (description, reason) => {
-    const one = await linkedIn(scene)
-    scene.bot.chatAnswers(one.chat, { code: 403, description })
-    await happenTo(scene, one.person, 'user.password_changed')
-    await until('it is unlinked', async () => ((await isLinked(one)) ? undefined : true))
-    expect(await unlinkings(one)).toEqual([reason])
-    await until('a mail says so', async () =>
-      (await mailsTo(scene.service, one.person.email)).find(({ subject }) =>
-        subject?.includes('no longer linked'),
-      ),
-    )
-  })
+  ])(
+    'is unlinked, journaled and mailed about after the response "%s"',
+    async (description, reason) => {
+      const one = await linkedIn(scene)
+      scene.bot.chatAnswers(one.chat, { code: 403, description })
+      await happenTo(scene, one.person, 'user.password_changed')
+      await until('it is unlinked', async () => ((await isLinked(one)) ? undefined : true))
+      expect(await unlinkings(one)).toEqual([reason])
+      await until('a mail says so', async () =>
+        (await mailsTo(scene.service, one.person.email)).find(({ subject }) =>
+          subject?.includes('no longer linked'),
+        ),
+      )
+    },
+  )
 
-  test('that is refused for other reasons rests for an hour, and is unlinked at the third over a day', async () => {
+  test('is paused for an hour if refused for other reasons, and unlinked at the third refusal in a day', async () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 403, description: 'Forbidden: for a while' })
     await happenTo(scene, one.person, 'user.password_changed')
@@ -98,7 +101,7 @@ describe('a chat', () => {
     }
     await until('it is unlinked', async () => ((await isLinked(one)) ? undefined : true))
     expect(await unlinkings(one)).toEqual(['unreachable'])
-    // And can be linked again at once.
+    // The chat can be linked again at once.
     scene.bot.chatAnswers(one.chat)
     await scene.codeOf(one.chat)
   })
@@ -107,22 +110,25 @@ describe('a chat', () => {
     ['/start', 'Your code'],
     ['/help', '/stop: unlink'],
     ['/stop', 'no longer linked'],
-  ])('that is refused is answered as soon as its person writes %s', async (command, answer) => {
-    const one = await linkedIn(scene)
-    scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
-    await happenTo(scene, one.person, 'user.password_changed')
-    await rests(scene, one.person)
-    scene.bot.chatAnswers(one.chat)
-    const before = scene.bot.textsTo(one.chat).length
-    scene.bot.says(one.chat, command)
-    await until(
-      'it is answered',
-      () => scene.bot.textsTo(one.chat)[before]?.includes(answer) || undefined,
-      30_000,
-    )
-  })
+  ])(
+    'gets messages again after a refusal as soon as its person writes %s',
+    async (command, answer) => {
+      const one = await linkedIn(scene)
+      scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
+      await happenTo(scene, one.person, 'user.password_changed')
+      await rests(scene, one.person)
+      scene.bot.chatAnswers(one.chat)
+      const before = scene.bot.textsTo(one.chat).length
+      scene.bot.says(one.chat, command)
+      await until(
+        'it is answered',
+        () => scene.bot.textsTo(one.chat)[before]?.includes(answer) || undefined,
+        30_000,
+      )
+    },
+  )
 
-  test('that takes messages again is forgiven its refusals', async () => {
+  test('has its refusals forgotten once it accepts messages again', async () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
     await happenTo(scene, one.person, 'user.password_changed')
@@ -139,7 +145,7 @@ describe('a chat', () => {
     })
   })
 
-  test('that was written to too often waits as long as it says, and nobody else', async () => {
+  test('waits as long as a 429 response says, without delaying other chats', async () => {
     const [one, other] = [await linkedIn(scene), await linkedIn(scene)]
     scene.bot.chatAnswers(one.chat, { code: 429, description: 'Too Many', retry_after: 4000 })
     await happenTo(scene, one.person, 'user.password_changed')
@@ -162,20 +168,17 @@ describe('a chat', () => {
     await scene.heard(one.chat, /password/)
   })
 
-  test.each(['reset', 'html'] as const)(
-    'whose message fails (%s) is sent it again',
-    async (answer) => {
-      const one = await linkedIn(scene)
-      scene.bot.chatAnswers(one.chat, answer)
-      await happenTo(scene, one.person, 'user.password_changed')
-      await rests(scene, one.person)
-      scene.bot.chatAnswers(one.chat)
-      scene.service.clock.advance(5_001)
-      await scene.heard(one.chat, /password/)
-    },
-  )
+  test.each(['reset', 'html'] as const)('gets a failed message again (%s)', async (answer) => {
+    const one = await linkedIn(scene)
+    scene.bot.chatAnswers(one.chat, answer)
+    await happenTo(scene, one.person, 'user.password_changed')
+    await rests(scene, one.person)
+    scene.bot.chatAnswers(one.chat)
+    scene.service.clock.advance(5_001)
+    await scene.heard(one.chat, /password/)
+  })
 
-  test('whose message cannot be sent loses that one alone', async () => {
+  test('loses a message that cannot be sent, but no other message', async () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: message is odd' })
     await happenTo(scene, one.person, 'user.password_changed')
@@ -196,6 +199,6 @@ describe('a chat', () => {
   })
 })
 
-test('no limit of the provider was broken in all this', () => {
+test("no test above exceeds the provider's rate limits", () => {
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })

@@ -1,4 +1,4 @@
-/** A chat's turn, whatever fails in it: it is settled, and not the first to be tried again for ever. */
+/** A chat's turn ends with a stored result after any failure, and never blocks the queue permanently. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BotApi } from '../../src/features/messenger/bot/api.ts'
 import { BotFault } from '../../src/features/messenger/bot/api.ts'
@@ -34,7 +34,9 @@ const awayOnce = () => Object.assign(new Error('connection lost'), { code: '0800
 const never = new AbortController().signal
 const way = { sent: () => undefined, stop: never }
 
-/** A turn of the chat, with what is to go wrong. Returns what was sent, and how to take it. */
+/**
+ * Prepares a turn of the chat with the given failures. Returns the messages sent, and a function that takes the turn.
+ */
 function turnWith(wrong: {
   compose?: () => Promise<Composed>
   send?: () => Promise<void>
@@ -65,7 +67,7 @@ function turnWith(wrong: {
   return { sent, take }
 }
 
-/** How the chat is, and for how many seconds it rests. */
+/** Returns the state of the chat, and for how many seconds it is paused. */
 async function chatNow() {
   const [row] = await service.database.sql<{ failures: number; rests: number }>(
     `select failures, extract(epoch from free_at - to_timestamp($1))::float8 as rests
@@ -75,7 +77,7 @@ async function chatNow() {
   return row
 }
 
-test('a message that cannot be made has its chat rest, ever longer', async () => {
+test('a message that cannot be composed pauses its chat for longer and longer', async () => {
   const { take } = turnWith({
     compose: async () => {
       throw new Error('this cannot be told')
@@ -87,7 +89,7 @@ test('a message that cannot be made has its chat rest, ever longer', async () =>
   }
 })
 
-test('an outcome that cannot be written down has its chat rest too', async () => {
+test('a result that cannot be stored pauses its chat', async () => {
   const { take } = turnWith({
     send: async () => {
       const description = 'Forbidden: bot was blocked by the user'
@@ -101,19 +103,19 @@ test('an outcome that cannot be written down has its chat rest too', async () =>
   expect(await chatNow()).toEqual({ failures: 1, rests: 5 })
 })
 
-describe('a chat that is refused for reasons that may pass', () => {
+describe('a chat with temporary refusals by the provider', () => {
   const refuse = async () => {
     const description = 'Forbidden: for a while'
     throw new BotFault('sendMessage', { code: 403, description, retryAfter: undefined })
   }
   beforeEach(() => service.database.sql('update messenger_chats set failures = 3'))
 
-  test('rests for an hour, which is no failure', async () => {
+  test('is paused for an hour, without counting a failure', async () => {
     expect(await turnWith({ send: refuse }).take()).toEqual({ kind: 'refused' })
     expect(await chatNow()).toEqual({ failures: 0, rests: 3600 })
   })
 
-  test('rests no longer than any other once it is unlinked', async () => {
+  test('is paused no longer than other chats once it is unlinked', async () => {
     const refused_since = new Date(service.clock.now() - 86_400_000).toISOString()
     const link = { ...MESSAGE.link, refusals: 2, refused_since }
     const compose = async () => ({ ...MESSAGE, link })
@@ -122,7 +124,7 @@ describe('a chat that is refused for reasons that may pass', () => {
   })
 })
 
-test('what has arrived is written down once the database is back, and not sent again', async () => {
+test('a delivered message is recorded once the database is back, without being sent again', async () => {
   let tries = 0
   const { take, sent } = turnWith({
     fence: async () => {
@@ -135,7 +137,7 @@ test('what has arrived is written down once the database is back, and not sent a
   expect(await chatNow()).toEqual({ failures: 0, rests: 1 })
 })
 
-test('a database that is away is no failure of the chat', async () => {
+test('no failure of the chat is counted while the database is unavailable', async () => {
   const { take, sent } = turnWith({
     compose: async () => {
       throw awayOnce()

@@ -1,12 +1,12 @@
-/** What is over is deleted, and nothing that is not. */
+/** The upkeep of the messenger deletes expired rows, and no others. */
 import { expect, test } from 'vitest'
-import { deleteOutdated } from '../../src/features/messenger/messenger.jobs.ts'
+import { deleteOutdatedChatRows } from '../../src/features/messenger/messenger.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { furnishAccount, furnishMessenger } from '../isolation/furnish.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('codes, answers, updates, notices and chats go when they are over', async () => {
+test('the upkeep deletes expired codes, replies, updates, event notices and chats', async () => {
   const service = await openService()
   const { sql } = service.database
   const root = await superadmin(service)
@@ -14,7 +14,7 @@ test('codes, answers, updates, notices and chats go when they are over', async (
   await furnishMessenger(service, root)
   const now = service.clock.now()
   const at = (ms: number) => new Date(now + ms).toISOString()
-  // An old and a young one of each, and chats that something keeps: a time to be looked at, a link, a reply.
+  // Creates an old and a young row of each, and chats kept by a due time, a link or a reply.
   for (const [name, ms] of [
     ['old', -1],
     ['young', 60_000],
@@ -49,7 +49,10 @@ test('codes, answers, updates, notices and chats go when they are over', async (
      select tenant_id, id, 7, $1, 'user.created', false, $1 from messenger_links`,
     [at(-7 * DAY - HOUR)],
   )
-  await deleteOutdated({ db: service.app.db, clock: service.clock }, new AbortController().signal)
+  await deleteOutdatedChatRows(
+    { db: service.app.db, clock: service.clock },
+    new AbortController().signal,
+  )
   const left = async (text: string) => (await sql<{ it: string }>(text)).map(({ it }) => it)
   expect(await left(`select convert_from(code_hash, 'utf8') as it from messenger_codes`)).toEqual([
     'code of young',

@@ -1,4 +1,4 @@
-/** What comes back is read as far as it matters, whatever a server sends. */
+/** Responses of servers are read as far as needed, with any content. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { openReceiver, type Reply } from '../support/receiver.ts'
@@ -12,15 +12,15 @@ async function receive(reply: Reply, keepBytes = 1024) {
   return openWayOut().send(receiver.url, { keepBytes })
 }
 
-/** Sends these bytes in answer to every request. */
+/** Sends these bytes in response to every request. */
 async function speak(bytes: string | Buffer, isLast = false) {
   const server = await openRaw((socket) => (isLast ? socket.end(bytes) : socket.write(bytes)))
   const out = openWayOut()
   return { server, out, exchange: await out.send(server.url) }
 }
 
-describe('a request', () => {
-  test('arrives as it was given, and asks for a plain answer', async () => {
+describe('an outgoing request', () => {
+  test('arrives unchanged, and asks for an uncompressed response', async () => {
     const receiver = await openReceiver()
     const headers = { 'content-type': 'application/json', 'webhook-id': 'msg_1' }
     const body = '{"name":"Zoë"}'
@@ -43,45 +43,45 @@ describe('a request', () => {
     })
   })
 
-  test('that cannot be sent is a failure, and leaves nothing open', async () => {
+  test('that cannot be sent fails, and leaves no connection open', async () => {
     const receiver = await openReceiver()
     const out = openWayOut()
     expect(await out.send(receiver.url, { headers: { 'x-bad': 'a\r\nb: c' } })).toMatchObject(
-      failed('connection_failed', 'the request cannot be sent: invalid x-bad header'),
+      failed('connection_failed', 'the request could not be sent: invalid x-bad header'),
     )
     expect(await out.send(receiver.url)).toMatchObject(answered(200, ''))
     expect(receiver.received).toHaveLength(1)
   })
 })
 
-describe('of an answer', () => {
+describe('a response to an outgoing request', () => {
   test.each([200, 204, 304, 400, 404, 410, 429, 500, 599])(
-    'the status %i is told',
+    'is returned with the status %i',
     async (status) => {
       expect(await receive({ status })).toMatchObject(answered(status, ''))
     },
   )
 
-  test('Retry-After is told as it came', async () => {
+  test('is returned with Retry-After unchanged', async () => {
     const one = await receive({ status: 503, headers: { 'retry-after': '120' } })
     expect(one).toMatchObject({ status: 503, retryAfter: '120' })
     const two = await speak(ok('', 'Retry-After: 1', 'Retry-After: 2'))
     expect(two.exchange).toMatchObject({ status: 200, retryAfter: undefined })
   })
 
-  test('the beginning of the body is kept', async () => {
+  test('is returned with the start of its body', async () => {
     expect(await receive({ status: 200, body: 'x'.repeat(2000) })).toMatchObject(
       answered(200, 'x'.repeat(1024)),
     )
     expect(await receive({ status: 200, body: 'body' }, 0)).toMatchObject(answered(200, ''))
   })
 
-  test('no half of a character is kept', async () => {
+  test('never ends with half a character', async () => {
     const body = `${'x'.repeat(1023)}ä and more`
     expect(await receive({ status: 200, body })).toMatchObject(answered(200, 'x'.repeat(1023)))
   })
 
-  test('a character that came in two pieces is kept', async () => {
+  test('can contain a character that arrived in two pieces', async () => {
     async function* pieces() {
       yield Buffer.from([0xe2, 0x82])
       yield Buffer.from([0xac])
@@ -89,12 +89,12 @@ describe('of an answer', () => {
     expect(await receive({ status: 200, body: pieces() })).toMatchObject(answered(200, '€'))
   })
 
-  test('what is no text, or would be refused by the database, is replaced', async () => {
+  test('has bytes replaced if they are not text or the database refuses them', async () => {
     const body = Buffer.from([0x61, 0x00, 0x62, 0xff, 0x63])
     expect(await receive({ status: 200, body })).toMatchObject(answered(200, 'a\uFFFDb\uFFFDc'))
   })
 
-  test('a body that is packed all the same is not unpacked', async () => {
+  test('with an unrequested compression is not decompressed', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const exchange = await receive({
       status: 200,
@@ -105,7 +105,7 @@ describe('of an answer', () => {
     expect('body' in exchange && exchange.body.length).toBeLessThanOrEqual(1024)
   })
 
-  test('a cookie is not kept', async () => {
+  test('cannot store cookies', async () => {
     const receiver = await openReceiver({
       answer: () => ({ status: 200, headers: { 'set-cookie': 'a=b' } }),
     })
@@ -115,13 +115,13 @@ describe('of an answer', () => {
     expect(receiver.received[1]?.headers).not.toHaveProperty('cookie')
   })
 
-  test('the end may be that of the connection', async () => {
+  test('may end when the server closes the connection', async () => {
     const { exchange } = await speak('HTTP/1.0 200 OK\r\n\r\nto the end', true)
     expect(exchange).toMatchObject(answered(200, 'to the end'))
   })
 
   test.each(['102 Processing', '103 Early Hints'])(
-    'an announcement is passed over: %s',
+    'may follow an interim response: %s',
     async (line) => {
       const { exchange } = await speak(`HTTP/1.1 ${line}\r\nretry-after: 9\r\n\r\n${ok('then')}`)
       expect(exchange).toMatchObject({ ...answered(200, 'then'), retryAfter: undefined })
@@ -129,8 +129,8 @@ describe('of an answer', () => {
   )
 })
 
-describe('a body without an end', () => {
-  test('is read up to a bound, and is an answer', async () => {
+describe('an endless response body', () => {
+  test('is read up to a limit, and returned like any other', async () => {
     const server = await openRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
       const more = () => {
@@ -144,7 +144,7 @@ describe('a body without an end', () => {
     await eventually('0 are open', () => server.open() === 0)
   })
 
-  test('is told from a long one, whose connection is used again', async () => {
+  test('closes its connection, while a long body lets the connection be reused', async () => {
     const long = ok('x'.repeat(60_000))
     const server = await openRaw((socket) => socket.write(long))
     const out = openWayOut()
@@ -153,7 +153,7 @@ describe('a body without an end', () => {
     expect(server.connections()).toBe(1)
   })
 
-  test('ends the connection, and the next request gets another', async () => {
+  test('makes the next request use another connection', async () => {
     const tooLong = ok('x'.repeat(70_000))
     const server = await openRaw((socket) => socket.write(tooLong))
     const out = openWayOut()
@@ -163,8 +163,8 @@ describe('a body without an end', () => {
   })
 })
 
-describe('an answer that is none', () => {
-  const invalid = failed('answer_invalid', 'the answer is not HTTP/1.1')
+describe('a malformed response', () => {
+  const invalid = failed('answer_invalid', 'the response is not HTTP/1.1')
 
   test.each([
     ['no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
@@ -182,19 +182,17 @@ describe('an answer that is none', () => {
       'another protocol to go on with',
       'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
     ],
-  ])('is invalid: %s', async (_what, bytes) => {
+  ])('is reported as invalid: %s', async (_what, bytes) => {
     const { exchange } = await speak(bytes)
     expect(exchange).toMatchObject({ ...invalid, address: '127.0.0.1' })
   })
 
-  test('is invalid where its header is too large', async () => {
+  test('is reported as invalid if its header is too large', async () => {
     const { exchange } = await speak(ok('', `x-long: ${'x'.repeat(17_000)}`))
-    expect(exchange).toMatchObject(
-      failed('answer_invalid', 'the header of the answer is too large'),
-    )
+    expect(exchange).toMatchObject(failed('answer_invalid', 'the response headers are too large'))
   })
 
-  test('is invalid where its header has no end', async () => {
+  test('is reported as invalid if its header has no end', async () => {
     const server = await openRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
       const more = () => {
@@ -204,7 +202,7 @@ describe('an answer that is none', () => {
       more()
     })
     expect(await openWayOut().send(server.url)).toMatchObject(
-      failed('answer_invalid', 'the header of the answer is too large'),
+      failed('answer_invalid', 'the response headers are too large'),
     )
   })
 
@@ -218,28 +216,28 @@ describe('an answer that is none', () => {
     ],
     ['half a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab'],
     ['an announcement alone', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
-  ])('is a lost connection where it breaks off after %s', async (_what, bytes) => {
+  ])('is reported as a lost connection if it ends after %s', async (_what, bytes) => {
     const { exchange, server } = await speak(bytes, true)
     expect(exchange).toMatchObject({
       kind: 'failed',
       failure: 'connection_lost',
       detail:
         bytes === ''
-          ? 'the connection ended without an answer'
-          : 'the connection ended before the answer was complete',
+          ? 'the connection closed without a response'
+          : 'the connection closed before the response was complete',
       address: '127.0.0.1',
     })
     expect(server.connections()).toBe(1)
   })
 
-  test('hurts no answer that comes after it', async () => {
+  test('does not affect later responses', async () => {
     const { out } = await speak('nonsense\r\n\r\n')
     const receiver = await openReceiver()
     expect(await out.send(receiver.url)).toMatchObject(answered(200, ''))
   })
 })
 
-test('two answers to one request are one, and the second is nobody’s', async () => {
+test('if a server sends two responses to one request, the first is used and the second ignored', async () => {
   const server = await openRaw((socket, { index }) =>
     socket.write(index === 0 ? ok('first') + ok('smuggled') : ok('second')),
   )

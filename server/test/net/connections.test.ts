@@ -1,10 +1,10 @@
-/** Connections are kept and used again, each for its origin alone, and not beyond their time. */
+/** Idle connections are reused only for their origin, and only for a limited time. */
 import { createServer, type Server } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
 
-describe('a connection', () => {
-  test('is used again by the next request to its origin', async () => {
+describe('a connection for outgoing requests', () => {
+  test('is reused by the next request to its origin', async () => {
     const server = await openRaw((socket) => socket.write(ok()))
     const out = openWayOut()
     for (let round = 0; round < 10; round += 1) await out.send(`${server.url}/${round}`)
@@ -19,7 +19,7 @@ describe('a connection', () => {
     expect([server.connections(), server.requests()]).toEqual([4, 20])
   })
 
-  test('is not used for another origin, although the address is the same', async () => {
+  test('is not reused for another origin, even with the same IP address', async () => {
     const server = await openRaw((socket) => socket.write(ok()))
     const { out } = await openNamed({ 'one.test': ['127.0.0.1'], 'two.test': ['127.0.0.1'] })
     for (const host of ['one.test', 'two.test', 'ONE.test', '127.0.0.1'])
@@ -27,7 +27,7 @@ describe('a connection', () => {
     expect(server.connections()).toBe(3)
   })
 
-  test('tells its address for every request, the first and the later ones', async () => {
+  test('has its IP address reported for every request, the first and later ones', async () => {
     const server = await openRaw((socket, { index }) =>
       socket.end(ok('', ...(index === 1 ? ['connection: close'] : []))),
     )
@@ -43,7 +43,7 @@ describe('a connection', () => {
     expect(addresses).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.1'])
   })
 
-  test('is not used again where the server says so', async () => {
+  test('is not reused if the server says so', async () => {
     const server = await openRaw((socket) => socket.write(ok('', 'connection: close')))
     const out = openWayOut()
     for (let round = 0; round < 3; round += 1)
@@ -51,7 +51,7 @@ describe('a connection', () => {
     expect(server.connections()).toBe(3)
   })
 
-  test('is not kept longer than it may be idle', async () => {
+  test("is closed after the client's idle limit", async () => {
     const server = await openRaw((socket) => socket.write(ok()))
     const out = openWayOut({ idleMs: 50 })
     await out.send(server.url)
@@ -60,8 +60,8 @@ describe('a connection', () => {
     expect(server.connections()).toBe(2)
   })
 
-  test('is not kept as long as the server would close it itself', async () => {
-    // Two seconds are left for the way; a connection that has no more is not kept at all.
+  test("is closed before the server's own idle limit", async () => {
+    // Two seconds are reserved for the network. A connection with less time left is closed at once.
     const server = await openRaw((socket) => socket.write(ok('', 'keep-alive: timeout=2')))
     const out = openWayOut()
     await out.send(server.url)
@@ -69,7 +69,7 @@ describe('a connection', () => {
     expect(server.connections()).toBe(2)
   })
 
-  test('is one of a bounded number that is kept', async () => {
+  test('is closed if there are too many idle connections', async () => {
     const server = await openRaw((socket) => socket.write(ok()))
     const zone = Object.fromEntries(
       Array.from({ length: 40 }, (_, index) => [`h${index}.test`, ['127.0.0.1']]),
@@ -88,15 +88,15 @@ describe('a connection', () => {
   })
 })
 
-describe('a kept connection that the server closed', () => {
-  /** Closes a connection as the second request comes over it. */
+describe('an idle connection that the server closed', () => {
+  /** Closes a connection as the second request arrives on it. */
   const closing = (close: 'end' | 'resetAndDestroy') =>
     openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket[close](),
     )
 
   test.each(['end', 'resetAndDestroy'] as const)(
-    'just as the request came is replaced, and the request answered: %s',
+    'while the request arrived is replaced, and the request is answered: %s',
     async (close) => {
       const server = await closing(close)
       const out = openWayOut()
@@ -106,7 +106,7 @@ describe('a kept connection that the server closed', () => {
     },
   )
 
-  test('while nobody looked is replaced', async () => {
+  test('while idle is replaced', async () => {
     const server = await openRaw((socket) => socket.end(ok()))
     const out = openWayOut()
     await out.send(server.url)
@@ -115,7 +115,7 @@ describe('a kept connection that the server closed', () => {
     expect(server.requests()).toBe(2)
   })
 
-  test('is replaced once: a new connection that breaks is a failure', async () => {
+  test('is replaced only once: if the new connection breaks, the request fails', async () => {
     const server = await openRaw((socket, { index }) =>
       index === 0 ? socket.write(ok()) : socket.destroy(),
     )
@@ -123,12 +123,12 @@ describe('a kept connection that the server closed', () => {
     await out.send(server.url)
     expect(await out.send(server.url)).toMatchObject({
       failure: 'connection_lost',
-      detail: 'the connection ended without an answer',
+      detail: 'the connection closed without a response',
     })
     expect([server.connections(), server.requests()]).toEqual([2, 3])
   })
 
-  test('after a byte of the answer is a failure', async () => {
+  test('after a byte of the response makes the request fail', async () => {
     const server = await openRaw((socket, { index }) =>
       index === 0 ? socket.write(ok()) : socket.end('HTTP/1.1 2'),
     )
@@ -148,8 +148,8 @@ describe('a kept connection that the server closed', () => {
     expect([server.connections(), server.requests()]).toEqual([1, 2])
   })
 
-  test('at the same moment loses no request, however often', async () => {
-    // Node closes after its time, so both ends race again and again.
+  test('at the same moment loses no request, however often this happens', async () => {
+    // Node closes it after its idle time, so both ends race again and again.
     const server: Server = createServer((_request, response) => response.end('ok'))
     server.keepAliveTimeout = 1
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -168,8 +168,8 @@ describe('a kept connection that the server closed', () => {
   })
 })
 
-describe('no connection', () => {
-  test('is a refusal where nobody listens', async () => {
+describe('a connection that fails', () => {
+  test('is reported as refused if nothing listens', async () => {
     const server = await openRaw(() => undefined)
     await server.close()
     expect(await openWayOut().send(server.url)).toMatchObject({
@@ -179,7 +179,7 @@ describe('no connection', () => {
     })
   })
 
-  test('to one address is made to another one of the name', async () => {
+  test('to one address is followed by an attempt at another address of the name', async () => {
     const server = await openRaw((socket) => socket.write(ok('here')))
     const { out } = await openNamed({ 'two.test': ['127.0.0.2', '127.0.0.1'] })
     expect(await out.send(`http://two.test:${server.port}/`)).toMatchObject({
@@ -188,7 +188,7 @@ describe('no connection', () => {
     })
   })
 
-  test('to any address of a name is a refusal', async () => {
+  test('to all addresses of a name is reported as refused', async () => {
     const server = await openRaw(() => undefined)
     await server.close()
     const { out } = await openNamed({ 'two.test': ['127.0.0.2', '127.0.0.1'] })
@@ -198,7 +198,7 @@ describe('no connection', () => {
     })
   })
 
-  test('to a network that cannot be reached is a failure', async () => {
+  test('to an unreachable network is reported as failed', async () => {
     const out = openWayOut({ allowed: '255.255.255.255' })
     expect(await out.send('http://255.255.255.255/')).toMatchObject({
       kind: 'failed',

@@ -1,4 +1,4 @@
-/** Nothing runs longer than it may: not for a slow server, not after it was called off, not after a stop. */
+/** Time limits of requests: slow servers, cancellation and shutdown. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openReceiver } from '../support/receiver.ts'
 import { eventually, ok, openNamed, openRaw, openWayOut } from './scene.ts'
@@ -11,49 +11,47 @@ const late = (missing: string) => ({
   address: '127.0.0.1',
 })
 
-describe('the deadline', () => {
-  test('ends a request that is never answered, and its connection', async () => {
+describe('the deadline of an outgoing request', () => {
+  test('ends a request without a response, and closes the connection', async () => {
     const receiver = await openReceiver({ answer: () => 'stall' })
-    expect(await openWayOut().send(receiver.url, DEADLINE)).toMatchObject(late('no answer'))
+    expect(await openWayOut().send(receiver.url, DEADLINE)).toMatchObject(late('no response'))
     await eventually('0 are open', () => receiver.open() === 0)
   })
 
-  test('ends a request of which only announcements come: it is not begun anew by a byte', async () => {
+  test('ends a request with only interim responses, because no byte restarts the deadline', async () => {
     const server = await openRaw((socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20)
       socket.on('close', () => clearInterval(timer))
     })
-    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no answer'))
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no response'))
   })
 
-  test('ends a request whose header trickles', async () => {
+  test('ends a request whose response header arrives too slowly', async () => {
     const server = await openRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nx-long: ')
       const timer = setInterval(() => socket.write('x'), 20)
       socket.on('close', () => clearInterval(timer))
     })
-    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no answer'))
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no response'))
   })
 
-  test('ends a request whose body trickles, although its status has come', async () => {
+  test('ends a request whose response body arrives too slowly, although the status has arrived', async () => {
     const server = await openRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n')
       const timer = setInterval(() => socket.write('x'), 20)
       socket.on('close', () => clearInterval(timer))
     })
-    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(
-      late('no end of the answer'),
-    )
+    expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('incomplete response'))
   })
 
-  test('ends a TLS handshake that nobody answers', async () => {
+  test('ends a TLS handshake to which nobody responds', async () => {
     const server = await openRaw(() => undefined)
     expect(await openWayOut().send(`https://127.0.0.1:${server.port}/`, DEADLINE)).toMatchObject(
       late('no TLS handshake'),
     )
   })
 
-  test('of one request leaves the others alone', async () => {
+  test('does not affect other requests', async () => {
     const receiver = await openReceiver({
       answer: (_request, index) => (index === 0 ? 'stall' : { status: 200 }),
     })
@@ -61,15 +59,15 @@ describe('the deadline', () => {
     const stuck = out.send(receiver.url, DEADLINE)
     await eventually('it has arrived', () => receiver.received.length === 1)
     expect(await out.send(receiver.url)).toMatchObject({ status: 200 })
-    expect(await stuck).toMatchObject(late('no answer'))
+    expect(await stuck).toMatchObject(late('no response'))
     expect(await out.send(receiver.url)).toMatchObject({ status: 200 })
   })
 })
 
-describe('a request that is called off', () => {
-  const calledOff = { kind: 'failed', failure: 'aborted', detail: 'it was called off' }
+describe('a cancelled outgoing request', () => {
+  const calledOff = { kind: 'failed', failure: 'aborted', detail: 'the request was cancelled' }
 
-  test('before it began is not sent', async () => {
+  test('is not sent if it is cancelled before its start', async () => {
     const receiver = await openReceiver()
     expect(await openWayOut().send(receiver.url, { signal: AbortSignal.abort() })).toMatchObject(
       calledOff,
@@ -77,7 +75,7 @@ describe('a request that is called off', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('while its name is looked up ends at once', async () => {
+  test('ends immediately during the DNS lookup', async () => {
     const { out, dns } = await openNamed({ 'pit.test': 'silence' })
     const caller = new AbortController()
     const exchange = out.send('http://pit.test/', { signal: caller.signal })
@@ -86,7 +84,7 @@ describe('a request that is called off', () => {
     expect(await exchange).toMatchObject({ ...calledOff, address: null })
   })
 
-  test('while it waits for the answer ends at once, with its connection', async () => {
+  test('ends immediately while it waits for the response, and closes the connection', async () => {
     const receiver = await openReceiver({ answer: () => 'stall' })
     const caller = new AbortController()
     const exchange = openWayOut().send(receiver.url, { signal: caller.signal })
@@ -96,7 +94,7 @@ describe('a request that is called off', () => {
     await eventually('0 are open', () => receiver.open() === 0)
   })
 
-  test('may share its signal with many, and leaves nothing on it', async () => {
+  test('can share its signal with many others, and leaves no listeners on it', async () => {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     process.on('warning', note)
@@ -111,10 +109,10 @@ describe('a request that is called off', () => {
   })
 })
 
-describe('the close', () => {
-  const stopped = { kind: 'failed', failure: 'aborted', detail: 'the service stops' }
+describe('closing the client', () => {
+  const stopped = { kind: 'failed', failure: 'aborted', detail: 'the service is shutting down' }
 
-  test('ends what runs, what waits for DNS, and what is idle', async () => {
+  test('ends running requests, DNS lookups and idle connections', async () => {
     const receiver = await openReceiver({
       answer: ({ path }) => (path === '/stall' ? 'stall' : { status: 200 }),
     })
@@ -130,7 +128,7 @@ describe('the close', () => {
     await eventually('0 are open', () => receiver.open() === 0)
   })
 
-  test('lets nothing begin any more, and may be repeated', async () => {
+  test('refuses new requests, and may be repeated', async () => {
     const receiver = await openReceiver()
     const out = openWayOut()
     await out.close()
@@ -139,7 +137,7 @@ describe('the close', () => {
     expect(receiver.received).toEqual([])
   })
 
-  test('leaves no connection', async () => {
+  test('leaves no connection open', async () => {
     const server = await openRaw((socket) => socket.write(ok()))
     const out = openWayOut()
     await Promise.all(Array.from({ length: 5 }, () => out.send(server.url)))

@@ -1,7 +1,6 @@
 /**
- * What may not be dialled is not dialled: the address that is connected to is one that was judged,
- * whatever DNS says before, at the same time or afterwards. 127.0.0.1 plays the public address here and
- * 127.0.0.2 the private one, as only the first is listed.
+ * The guard against forbidden addresses: every connection goes to an address that was checked, however DNS answers
+ * change. 127.0.0.1 plays the public address here and 127.0.0.2 the private one, because only the first is listed.
  */
 
 import { networkInterfaces } from 'node:os'
@@ -19,14 +18,14 @@ const forbidden = (detail: string | RegExp) => ({
   detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
 })
 
-/** Servers on the listed and on the other address, with the same port. */
+/** Opens servers on the listed and on the other address, with the same port. */
 async function bothSides(answer = ok('listed', 'connection: close')) {
   const listed = await openRaw((socket) => socket.end(answer))
   const other = await openRaw((socket) => socket.end(ok('other')), '127.0.0.2', listed.port)
   return { listed, other, url: (host: string) => `http://${host}:${listed.port}/hook` }
 }
 
-describe('an address in the URL', () => {
+describe('an IP address in a webhook URL', () => {
   test.each([
     '127.0.0.2',
     '2130706434',
@@ -35,15 +34,15 @@ describe('an address in the URL', () => {
     '0177.0.0.2',
     '127.0.0.2.',
     '[::ffff:127.0.0.2]',
-  ])('that is not listed is not dialled: %s', async (host) => {
+  ])('is not connected to if it is not allowed: %s', async (host) => {
     const { other, url } = await bothSides()
     expect(await openWayOut({ allowed: LISTED }).send(url(host))).toMatchObject(
-      forbidden(/is a loopback address|stands for an IPv4 address/),
+      forbidden(/is a loopback address|maps to an IPv4 address/),
     )
     expect(other.connections()).toBe(0)
   })
 
-  test('that is listed is dialled, in any spelling', async () => {
+  test('is connected to in any spelling if it is allowed', async () => {
     const { url } = await bothSides()
     for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '127.0.0.1.'])
       expect(await openWayOut({ allowed: LISTED }).send(url(host))).toMatchObject({
@@ -53,7 +52,7 @@ describe('an address in the URL', () => {
       })
   })
 
-  test.skipIf(!hasIPv6)('of IPv6 is dialled where it is listed', async () => {
+  test.skipIf(!hasIPv6)('may be an allowed IPv6 address', async () => {
     const server = await openRaw((socket) => socket.end(ok('six')), '::1')
     const out = openWayOut({ allowed: '::1' })
     expect(await out.send(`http://[::1]:${server.port}/`)).toMatchObject({
@@ -63,16 +62,16 @@ describe('an address in the URL', () => {
   })
 })
 
-describe('a URL', () => {
+describe('a webhook URL', () => {
   test.each([
     ['ftp://127.0.0.1/', 'the URL must be https or http'],
-    ['http://me@127.0.0.1/', 'the URL must not hold a user name or password'],
+    ['http://me@127.0.0.1/', 'the URL must not contain a user name or password'],
     ['nonsense', 'the URL must be a URL such as https://example.org/hook'],
-  ])('that is refused is not dialled: %s', async (url, detail) => {
+  ])('is refused without a connection: %s', async (url, detail) => {
     expect(await openWayOut().send(url)).toMatchObject({ ...forbidden(detail), address: null })
   })
 
-  test('must be https, where http is not allowed', async () => {
+  test('must be https if http is not allowed', async () => {
     const { url, listed } = await bothSides()
     const out = openOutbound({
       clock: systemTime,
@@ -87,8 +86,8 @@ describe('a URL', () => {
   })
 })
 
-describe('a name', () => {
-  test('that leads to a listed address is dialled there', async () => {
+describe('a host name in a webhook URL', () => {
+  test('is connected to at its address if the address is allowed', async () => {
     const { url } = await bothSides()
     const { out } = await openNamed({ 'hooks.test': ['127.0.0.1'] }, { allowed: LISTED })
     expect(await out.send(url('hooks.test'))).toMatchObject({
@@ -97,11 +96,11 @@ describe('a name', () => {
     })
   })
 
-  test('that leads to another address is not dialled, and the address is not told', async () => {
+  test('is not connected to if its address is forbidden, and the error does not reveal the address', async () => {
     const { url, other } = await bothSides()
     const { out } = await openNamed({ 'hooks.test': ['127.0.0.2'] }, { allowed: LISTED })
     expect(await out.send(url('hooks.test'))).toMatchObject({
-      ...forbidden('the name leads to a loopback address, which is not allowed'),
+      ...forbidden('the host name resolves to a loopback address, which is not allowed'),
       address: null,
     })
     expect(other.connections()).toBe(0)
@@ -113,17 +112,14 @@ describe('a name', () => {
     ['in the other family', ['127.0.0.1', '::1']],
     ['in the other family, mapped', ['127.0.0.1', '::ffff:127.0.0.2']],
     ['in the other family, within NAT64', ['127.0.0.1', '64:ff9b::127.0.0.2']],
-  ])(
-    'that leads also to a forbidden address is not dialled at all: %s',
-    async (_where, addresses) => {
-      const { url, listed, other } = await bothSides()
-      const { out } = await openNamed({ 'hooks.test': addresses }, { allowed: LISTED })
-      expect(await out.send(url('hooks.test'))).toMatchObject(forbidden(/^the name leads to/))
-      expect([listed.connections(), other.connections()]).toEqual([0, 0])
-    },
-  )
+  ])('is not connected to if one of its addresses is forbidden: %s', async (_where, addresses) => {
+    const { url, listed, other } = await bothSides()
+    const { out } = await openNamed({ 'hooks.test': addresses }, { allowed: LISTED })
+    expect(await out.send(url('hooks.test'))).toMatchObject(forbidden(/^the host name resolves to/))
+    expect([listed.connections(), other.connections()]).toEqual([0, 0])
+  })
 
-  test('that is another name is judged by where that leads', async () => {
+  test('that is an alias is checked by the target of the alias', async () => {
     const { url, other } = await bothSides()
     const zone = {
       'a.test': { cname: 'b.test' },
@@ -138,7 +134,7 @@ describe('a name', () => {
     expect(other.connections()).toBe(0)
   })
 
-  test('of which only the first sixteen addresses of a family count is not dialled beyond them', async () => {
+  test('is connected to at most at its first sixteen addresses per address family', async () => {
     const { url, other } = await bothSides()
     const first = Array.from({ length: 16 }, (_, index) => `127.0.1.${index + 1}`)
     const { out } = await openNamed(
@@ -149,7 +145,7 @@ describe('a name', () => {
     expect(other.connections()).toBe(0)
   })
 
-  test('below localhost is this machine, and DNS is not asked', async () => {
+  test('below localhost means this machine, without a DNS query', async () => {
     const { url } = await bothSides()
     const { out, dns } = await openNamed({}, { allowed: `${LISTED}, ::1` })
     for (const host of ['localhost', 'LocalHost.', 'a.b.localhost'])
@@ -161,11 +157,11 @@ describe('a name', () => {
   })
 })
 
-describe('a DNS server that changes its mind', () => {
+describe('a DNS server that changes its response', () => {
   const turning = (index: number, type: string) =>
     type === 'A' ? [index === 0 ? '127.0.0.1' : '127.0.0.2'] : []
 
-  test('is asked once for a connection, which goes to the address that was judged', async () => {
+  test('is asked once per connection, and the connection goes to the checked address', async () => {
     const { url, other } = await bothSides(ok('listed'))
     const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
     expect(await out.send(url('turn.test'))).toMatchObject({ body: 'listed', address: '127.0.0.1' })
@@ -173,7 +169,7 @@ describe('a DNS server that changes its mind', () => {
     expect(other.connections()).toBe(0)
   })
 
-  test('is judged again for the next connection, which is not made', async () => {
+  test('has its new response checked for the next connection, which is refused', async () => {
     const { url, listed, other } = await bothSides()
     const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
     expect(await out.send(url('turn.test'))).toMatchObject({ body: 'listed' })
@@ -182,7 +178,7 @@ describe('a DNS server that changes its mind', () => {
     expect([listed.connections(), other.connections()]).toEqual([1, 0])
   })
 
-  test('is not asked for a connection that is kept, and does not turn it away', async () => {
+  test('is not asked about an open connection, which is reused', async () => {
     const listed = await openRaw((socket) => socket.write(ok('listed')))
     const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
     for (let round = 0; round < 3; round += 1)
@@ -194,7 +190,7 @@ describe('a DNS server that changes its mind', () => {
     expect(listed.connections()).toBe(1)
   })
 
-  test('is judged again also where a kept connection broke', async () => {
+  test('has its response checked again after an open connection broke', async () => {
     const listed = await openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok('listed')) : socket.resetAndDestroy(),
     )
@@ -207,24 +203,27 @@ describe('a DNS server that changes its mind', () => {
   })
 })
 
-describe('a redirect', () => {
-  test.each([301, 302, 303, 307, 308])('of status %i is only an answer', async (status) => {
-    const inside = await openReceiver()
-    const outside = await openReceiver({
-      answer: () => ({ status, headers: { location: inside.url }, body: 'over there' }),
-    })
-    expect(await openWayOut().send(outside.url)).toMatchObject({
-      kind: 'answered',
-      status,
-      body: 'over there',
-    })
-    expect(inside.received).toEqual([])
-  })
+describe('a redirect by a webhook receiver', () => {
+  test.each([301, 302, 303, 307, 308])(
+    'of status %i is returned as the response',
+    async (status) => {
+      const inside = await openReceiver()
+      const outside = await openReceiver({
+        answer: () => ({ status, headers: { location: inside.url }, body: 'over there' }),
+      })
+      expect(await openWayOut().send(outside.url)).toMatchObject({
+        kind: 'answered',
+        status,
+        body: 'over there',
+      })
+      expect(inside.received).toEqual([])
+    },
+  )
 })
 
-test('a connection is judged once more as it stands, before a byte is sent over it', async () => {
+test('a connection is checked again when it is established, before any byte is sent', async () => {
   const server = await openRaw((socket) => socket.write(ok()))
-  // The network is taken off the list behind the first judgement, and before the connection stands.
+  // The network is removed from the list after the first check, before the connection is established.
   let allowedNetworks = parseNetworks(LISTED)
   const out = openOutbound({
     clock: systemTime,
@@ -246,7 +245,9 @@ test('a connection is judged once more as it stands, before a byte is sent over 
     allowedNetworks = parseNetworks(LISTED)
     const url = `${protocol}://turned.test:${server.port}/`
     const post = { url, headers: {}, body: '{}', deadlineMs: 5000, keepBytes: 0 }
-    expect(await out.post(post)).toMatchObject(forbidden('the connection leads somewhere else'))
+    expect(await out.post(post)).toMatchObject(
+      forbidden('the connection leads to a different address than the checked one'),
+    )
   }
   await eventually('both have been seen', () => server.connections() === 2 && server.open() === 0)
   expect(server.bytes()).toBe(0)

@@ -1,4 +1,4 @@
-/** Interim responses before the response, which some servers send unasked: they are skipped, whatever they are. */
+/** Interim responses, which some servers send unasked: they are skipped, with any content. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
@@ -9,7 +9,7 @@ const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const response = (body: string) =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-/** A server that answers every request by `answer`. Returns what asks it, over one connection. */
+/** A server that answers every request with `answer`. Returns a client with one connection. */
 async function openServer(answer: (socket: Socket) => unknown) {
   let connections = 0
   const server = createServer((socket) => {
@@ -49,7 +49,7 @@ test.each([
   ['a 103 and a 100', `HTTP/1.1 103 Early Hints\r\n\r\n${CONTINUE}`],
   ['a 100 and a 103', `${CONTINUE}HTTP/1.1 103 Early Hints\r\n\r\n`],
 ])(
-  '%s before the response changes nothing, also on a connection that is kept',
+  'interim responses before the response do not matter on a reused connection: %s',
   async (_, before) => {
     const server = await openServer((socket) => socket.write(before + response('ok')))
     expect(await server.ask()).toEqual([200, 'ok'])
@@ -58,7 +58,7 @@ test.each([
   },
 )
 
-test('a 100 may arrive byte by byte', async () => {
+test('an interim response 100 that arrives byte by byte is accepted', async () => {
   const server = await openServer(async (socket) => {
     for (const byte of CONTINUE + response('ok')) {
       socket.write(byte)
@@ -68,7 +68,7 @@ test('a 100 may arrive byte by byte', async () => {
   expect(await server.ask()).toEqual([200, 'ok'])
 })
 
-test('a body that looks like one is kept whole', async () => {
+test('a response body that looks like an interim response is returned unchanged', async () => {
   const body = `${CONTINUE}not a head`
   const [head = ''] = response(body).split(CONTINUE)
   const server = await openServer((socket) => {

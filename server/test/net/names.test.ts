@@ -1,4 +1,4 @@
-/** Names that lead nowhere, or to a DNS server that takes its time: a typed failure, and nobody waits along. */
+/** Host names that do not resolve, and slow DNS servers: the request fails with a reason, and no other is delayed. */
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -15,14 +15,14 @@ const unresolved = (detail: string) => ({
   address: null,
 })
 
-describe('a name', () => {
+describe('a host name', () => {
   test.each([
-    ['does not exist', 'nobody.test', 'the name does not exist'],
-    ['has no address', 'empty.test', 'the name has no address'],
-    ['is another name, which does not exist', 'alias.test', 'the name does not exist'],
-    ['cannot be found out', 'broken.test', 'DNS could not answer (ESERVFAIL)'],
-    ['is none that DNS knows', '-_-.test', 'the name does not exist'],
-  ])('that %s', async (_what, name, detail) => {
+    ['does not exist', 'nobody.test', 'the host name does not exist'],
+    ['has no address', 'empty.test', 'the host name has no address'],
+    ['is another name, which does not exist', 'alias.test', 'the host name does not exist'],
+    ['cannot be found out', 'broken.test', 'DNS failed (ESERVFAIL)'],
+    ['is none that DNS knows', '-_-.test', 'the host name does not exist'],
+  ])('makes the request fail with a reason if the name %s', async (_what, name, detail) => {
     const { out } = await openNamed({
       'empty.test': [],
       'alias.test': { cname: 'nobody.test' },
@@ -42,7 +42,7 @@ describe('a name', () => {
     expect(await out.send(`http://four.test:${server.port}/`)).toMatchObject({ body: 'four' })
   })
 
-  test('is asked for both families at once', async () => {
+  test('is queried for IPv4 and IPv6 simultaneously', async () => {
     const { promise: bothAsked, resolve } = Promise.withResolvers<void>()
     const dns = await openDns({
       async 'both.test'() {
@@ -55,7 +55,7 @@ describe('a name', () => {
     expect(await addresses('both.test', new AbortController().signal)).toEqual(['127.0.0.1'])
   })
 
-  test('is asked for as it stands, without search domains or a dot at its end', async () => {
+  test('is queried as written, without search domains or a final dot', async () => {
     const { out, dns } = await openNamed({ intranet: ['127.0.0.1'] })
     const server = await openRaw((socket) => socket.write(ok()))
     expect(await out.send(`http://intranet.:${server.port}/`)).toMatchObject({ status: 200 })
@@ -64,7 +64,7 @@ describe('a name', () => {
 })
 
 describe('a DNS server', () => {
-  test('that never answers is given up', async () => {
+  test('that does not respond is abandoned', async () => {
     const dns = await openDns({ 'pit.test': 'silence' })
     const addresses = dnsResolver({
       clock: systemTime,
@@ -73,11 +73,11 @@ describe('a DNS server', () => {
       tries: 1,
     })
     await expect(addresses('pit.test', new AbortController().signal)).rejects.toThrow(
-      'DNS did not answer',
+      'DNS did not respond',
     )
   })
 
-  test('that is not there fails the request', async () => {
+  test('that is unreachable makes the request fail', async () => {
     const dns = await openDns({})
     await dns.close()
     const out = openOutbound({
@@ -87,11 +87,11 @@ describe('a DNS server', () => {
     })
     onTestFinished(() => out.close())
     const post = { url: 'http://a.test/', headers: {}, body: '', deadlineMs: 10_000, keepBytes: 0 }
-    expect(await out.post(post)).toMatchObject(unresolved('DNS could not answer (ECONNREFUSED)'))
+    expect(await out.post(post)).toMatchObject(unresolved('DNS failed (ECONNREFUSED)'))
   })
 
-  test('that answers slowly is waited for, although it was quick for other names', async () => {
-    // As a recursive server: its answer is there at a time, however often it is asked before.
+  test('that responds slowly is waited for, although it was fast for other names', async () => {
+    // Works like a recursive server: the response is ready at a certain time, however often it was queried before.
     const found = Promise.withResolvers<void>()
     const zone = {
       'quick.test': ['127.0.0.1'],
@@ -107,18 +107,18 @@ describe('a DNS server', () => {
     expect(await out.send(`http://slow.test:${server.port}/`)).toMatchObject({ status: 200 })
   })
 
-  test('that never answers does not outlive the deadline', async () => {
+  test('that does not respond cannot exceed the deadline of the request', async () => {
     const { out } = await openNamed({ 'pit.test': 'silence' })
     expect(await out.send('http://pit.test/', { deadlineMs: 200 })).toMatchObject({
       kind: 'failed',
       failure: 'timed_out',
-      detail: 'no answer from DNS within 0.2 seconds',
+      detail: 'no response from DNS within 0.2 seconds',
       address: null,
     })
   })
 
-  test('that never answers stops no hashing of passwords, and no other name', async () => {
-    // More than libuv has threads.
+  test('that does not respond delays no password hash, and no other name', async () => {
+    // More lookups than libuv has threads.
     const pits = Array.from({ length: 16 }, (_, index) => `pit${index}.test`)
     const { out, dns } = await openNamed({
       ...Object.fromEntries(pits.map((name) => [name, 'silence' as const])),
@@ -141,7 +141,7 @@ describe('a DNS server', () => {
     await Promise.all(stuck)
   })
 
-  test('is asked once by all who want to know the same at the same time', async () => {
+  test('is asked once by all requests that need the same name at the same time', async () => {
     const { out, dns } = await openNamed({ 'many.test': ['127.0.0.1'] })
     const server = await openRaw((socket) => socket.write(ok()))
     const url = `http://many.test:${server.port}/`
@@ -149,7 +149,7 @@ describe('a DNS server', () => {
     expect([server.connections(), dns.asked.length]).toEqual([50, 2])
   })
 
-  test('is not asked again and again, once nobody wants to know', async () => {
+  test('is not asked again once no request waits', async () => {
     const dns = await openDns({ 'pit.test': 'silence', 'other.test': 'silence' })
     const addresses = dnsResolver({
       clock: systemTime,
@@ -164,14 +164,14 @@ describe('a DNS server', () => {
     for (const answer of answers) await expect(answer).rejects.toThrow('called off')
     const timesAsked = (name: string) => dns.asked.filter((asked) => asked === `A ${name}`).length
     const before = timesAsked('pit.test')
-    // By the same clock: what would be asked again is asked again meanwhile.
+    // Lets the same clock run on, so that any repeated query would be sent now.
     const { signal } = new AbortController()
-    await expect(addresses('other.test', signal)).rejects.toThrow('DNS did not answer')
+    await expect(addresses('other.test', signal)).rejects.toThrow('DNS did not respond')
     expect(timesAsked('pit.test')).toBe(before)
     expect(timesAsked('other.test')).toBeGreaterThan(before)
   })
 
-  test('that takes the place of another is asked from the next minute on', async () => {
+  test('that replaces another one in the configuration is used within a minute', async () => {
     const answered = Promise.withResolvers<string[]>()
     const [old, young] = [
       await openDns({ 'moved.test': ['127.0.0.1'], 'late.test': () => answered.promise }),
@@ -196,7 +196,7 @@ describe('a DNS server', () => {
     expect(await late).toEqual(['127.0.0.3'])
   })
 
-  test('is still waited for by one, where another gives up', async () => {
+  test('is still waited for by one request after another request was cancelled', async () => {
     const { out, dns } = await openNamed({
       'pit.test': 'silence',
       'late.test': async () => {

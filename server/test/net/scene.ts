@@ -1,4 +1,4 @@
-/** What the tests of outgoing requests share: a way out that is closed with the test, and raw servers. */
+/** Helpers for tests of outgoing requests: a client that is closed with the test, and raw servers. */
 import { createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
@@ -14,14 +14,14 @@ import { type DnsServer, openDns, type Saying } from '../support/dns.ts'
 import { until } from '../support/until.ts'
 
 export interface WayOut extends Outbound {
-  /** Posts a small body, and waits up to ten seconds, unless told otherwise. */
+  /** Posts a small body, and waits up to ten seconds by default. */
   send(url: string, other?: Partial<Post>): Promise<Exchange>
 }
 
 interface Options {
-  /** What may be dialled; all of 127.0.0.0/8 by default. */
+  /** The allowed networks; all of 127.0.0.0/8 by default. */
   allowed?: string
-  /** The names that are known; without them the system's DNS would be asked. */
+  /** The known names. Without them the system's DNS would be asked. */
   dns?: DnsServer
   idleMs?: number
   ca?: string
@@ -43,7 +43,7 @@ export function openWayOut({ allowed = '127.0.0.0/8', dns, idleMs, ca }: Options
   return { ...outbound, send }
 }
 
-/** A way out that knows these names alone. */
+/** Opens a client that knows only these names. */
 export async function openNamed(zone: Record<string, Saying>, options: Omit<Options, 'dns'> = {}) {
   const dns = await openDns(zone)
   return { dns, out: openWayOut({ ...options, dns }) }
@@ -53,13 +53,13 @@ export interface RawServer {
   port: number
   /** `http://127.0.0.1:<port>/hook` */
   url: string
-  /** How many connections were made. */
+  /** Returns how many connections were made. */
   connections(): number
-  /** How many of them are open. */
+  /** Returns how many of them are open. */
   open(): number
-  /** How many bytes have come, over all connections. */
+  /** Returns how many bytes have arrived, over all connections. */
   bytes(): number
-  /** How many requests have come, over all connections. */
+  /** Returns how many requests have arrived, over all connections. */
   requests(): number
   close(): Promise<void>
 }
@@ -69,8 +69,8 @@ export type OnRequest = (socket: Socket, request: { index: number; ofConnection:
 const WHOLE = /^GET .*\r\n\r\n$|\r\n\r\n\{\}$/s
 
 /**
- * Speaks bytes, so that it can answer as no HTTP server would. A request ends with its body `{}`, a
- * GET without one.
+ * Opens a raw server, which can answer in ways that no HTTP server would. A request ends with its body `{}`, a GET
+ * without one.
  */
 export async function openRaw(
   onRequest: OnRequest,
@@ -119,12 +119,12 @@ export async function openRaw(
   }
 }
 
-/** An answer of HTTP/1.1 that keeps the connection. */
+/** Returns an HTTP/1.1 response that keeps the connection. */
 export const ok = (body = '', ...fields: string[]) =>
   ['HTTP/1.1 200 OK', `content-length: ${Buffer.byteLength(body)}`, ...fields, '', body].join(
     '\r\n',
   )
 
-/** Waits until something is the case. */
+/** Waits until the condition is true. */
 export const eventually = (what: string, isSo: () => boolean) =>
   until(what, () => isSo() || undefined)

@@ -1,4 +1,4 @@
-/** Over https the server is the one that its name says, or nothing is sent to it. */
+/** TLS: nothing is sent unless the server's certificate matches its name. */
 import { createServer } from 'node:https'
 import type { SecureVersion } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -12,10 +12,10 @@ interface Options {
   versions?: { minVersion: SecureVersion; maxVersion: SecureVersion }
 }
 
-/** An https server on 127.0.0.1 with a certificate for 127.0.0.1 and localhost. */
+/** Opens an https server on 127.0.0.1 with a certificate for 127.0.0.1 and localhost. */
 async function openSecure({ certificate = { key, cert }, versions }: Options = {}) {
   const seen: { name: string | false | undefined; alpn: string | false | null }[] = []
-  // OpenSSL speaks the old versions only where it is told that safety does not matter.
+  // OpenSSL supports the old versions only at security level 0.
   const old = versions ? { ...versions, ciphers: 'DEFAULT@SECLEVEL=0' } : {}
   const server = createServer({ ...certificate, ...old }, (request, response) => {
     const socket = request.socket as import('node:tls').TLSSocket
@@ -40,8 +40,8 @@ const failed = (detail: string) => ({
   address: '127.0.0.1',
 })
 
-describe('a server with a certificate that holds', () => {
-  test('is spoken to by its address', async () => {
+describe('a server with a valid certificate', () => {
+  test('can be used by its IP address', async () => {
     const server = await openSecure()
     const out = openWayOut({ ca: cert })
     for (let round = 0; round < 2; round += 1)
@@ -53,14 +53,14 @@ describe('a server with a certificate that holds', () => {
     expect(server.seen).toEqual(Array(2).fill({ name: false, alpn: 'http/1.1' }))
   })
 
-  test('is spoken to by its name, which it is told', async () => {
+  test('can be used by its name, which it receives in the handshake', async () => {
     const server = await openSecure()
     const out = openWayOut({ ca: cert, allowed: '127.0.0.0/8, ::1' })
     expect(await out.send(`https://localhost.:${server.port}/`)).toMatchObject({ body: 'secure' })
     expect(server.seen).toEqual([{ name: 'localhost', alpn: 'http/1.1' }])
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('is spoken to with %s', async (version) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('can be used with %s', async (version) => {
     const server = await openSecure({ versions: { minVersion: version, maxVersion: version } })
     expect(await openWayOut({ ca: cert }).send(`https://127.0.0.1:${server.port}/`)).toMatchObject({
       body: 'secure',
@@ -68,16 +68,16 @@ describe('a server with a certificate that holds', () => {
   })
 })
 
-describe('a server is sent nothing', () => {
-  test('where nobody known vouches for it', async () => {
+describe('a server receives no data', () => {
+  test('if no known authority signed its certificate', async () => {
     const server = await openSecure()
     expect(await openWayOut().send(`https://127.0.0.1:${server.port}/`)).toMatchObject(
-      failed('the certificate comes from an unknown authority'),
+      failed('the certificate was issued by an unknown authority'),
     )
     expect(server.seen).toEqual([])
   })
 
-  test('where someone else vouches for it', async () => {
+  test('if another authority signed its certificate', async () => {
     const server = await openSecure()
     const out = openWayOut({ ca: makeCertificate().cert })
     expect(await out.send(`https://127.0.0.1:${server.port}/`)).toMatchObject({
@@ -86,7 +86,7 @@ describe('a server is sent nothing', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('where its certificate is for another host', async () => {
+  test('if its certificate is for another host', async () => {
     const server = await openSecure()
     const { out } = await openNamed({ 'hooks.test': ['127.0.0.1'] }, { ca: cert })
     expect(await out.send(`https://hooks.test:${server.port}/`)).toMatchObject(
@@ -95,7 +95,7 @@ describe('a server is sent nothing', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('where its certificate has expired', async () => {
+  test('if its certificate has expired', async () => {
     const expired = makeCertificate({ until: Date.now() - 1000 })
     const server = await openSecure({ certificate: expired })
     const out = openWayOut({ ca: expired.cert })
@@ -105,7 +105,7 @@ describe('a server is sent nothing', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('also where the environment says that certificates do not matter', async () => {
+  test('even if the environment disables certificate checks', async () => {
     const server = await openSecure()
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     onTestFinished(() => void delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
@@ -115,14 +115,14 @@ describe('a server is sent nothing', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('where it speaks only what is not safe any more', async () => {
+  test('if it supports only insecure versions', async () => {
     const server = await openSecure({ versions: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' } })
     expect(await openWayOut({ ca: cert }).send(`https://127.0.0.1:${server.port}/`)).toMatchObject(
-      failed('the server speaks no TLS version that is safe (1.2 or newer)'),
+      failed('the server does not support a secure TLS version (1.2 or newer)'),
     )
   })
 
-  test('where it speaks no TLS', async () => {
+  test('if it does not support TLS', async () => {
     const server = await openRaw(() => undefined)
     const plain = await openSecure()
     const { createServer: createPlain } = await import('node:http')
@@ -131,7 +131,7 @@ describe('a server is sent nothing', () => {
     onTestFinished(() => void http.close())
     const { port } = http.address() as { port: number }
     expect(await openWayOut().send(`https://127.0.0.1:${port}/`)).toMatchObject(
-      failed('the server does not speak TLS there'),
+      failed('the server does not speak TLS on this port'),
     )
     expect([server.requests(), plain.seen.length]).toEqual([0, 0])
   })

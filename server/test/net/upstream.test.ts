@@ -1,4 +1,4 @@
-/** Requests to a service that the operator names: anywhere, but below its one URL, within one deadline. */
+/** Requests to a service that the operator names: to any address, but only below its URL, within one deadline. */
 import { Api, GrammyError, HttpError } from 'grammy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -16,7 +16,7 @@ import { eventually, ok, openRaw } from './scene.ts'
 const SECRET = 'c2hvcDpzZWNyZXQ'
 const MIB = 1024 * 1024
 
-/** An upstream whose service answers so. */
+/** Opens an upstream whose service gives this answer. */
 async function open(answer: (path: string) => Reply = () => ({ status: 200, body: '{}' })) {
   const receiver = await openReceiver({ answer: ({ path }) => answer(path) })
   const base = parseUpstreamUrl(`${receiver.url}/`)
@@ -28,8 +28,8 @@ async function open(answer: (path: string) => Reply = () => ({ status: 200, body
   return { receiver, base, upstream, get }
 }
 
-describe('a request', () => {
-  test('goes to a private address without TLS, with GET or POST', async () => {
+describe('a request to an upstream service', () => {
+  test('can go to a private address without TLS, with GET or POST', async () => {
     const { receiver, base, get } = await open()
     expect(await get(`${base}/payments/1?a=b`)).toMatchObject({
       kind: 'answered',
@@ -43,7 +43,7 @@ describe('a request', () => {
     ])
   })
 
-  test('never follows a redirect, so its credentials go to nobody else', async () => {
+  test('never follows a redirect, so that its credentials stay with the upstream', async () => {
     const other = await openReceiver()
     for (const status of [301, 302, 303, 307, 308]) {
       const { base, get } = await open(() => ({ status, headers: { location: other.url } }))
@@ -52,7 +52,7 @@ describe('a request', () => {
     expect(other.received).toEqual([])
   })
 
-  test('that would leave the URL is not sent', async () => {
+  test('whose path would lead outside the upstream URL is not sent', async () => {
     const { receiver, base, get } = await open()
     const { host } = new URL(base)
     const elsewhere = await openReceiver()
@@ -77,8 +77,8 @@ describe('a request', () => {
   })
 })
 
-describe('a transfer', () => {
-  test('carries bytes as they are, with any method, and the header of the answer', async () => {
+describe('a streamed transfer', () => {
+  test('carries bytes unchanged, with any method, and returns the response headers', async () => {
     const bytes = Buffer.from([0, 255, 128, 10, 0])
     const { receiver, base, upstream } = await open(() => ({
       status: 206,
@@ -99,7 +99,7 @@ describe('a transfer', () => {
     expect(lengths).toEqual(['0', '0', '5', '5', '0'])
   })
 
-  test('of more bytes than were asked for is a failure', async () => {
+  test('of more bytes than requested fails', async () => {
     const { base, upstream } = await open(() => ({ status: 200, body: 'x'.repeat(6) }))
     const request = { url: `${base}/x`, headers: {}, deadlineMs: 10_000, maxBytes: 5 }
     expect(await upstream.transfer({ method: 'GET', ...request })).toMatchObject({
@@ -112,7 +112,7 @@ describe('a transfer', () => {
     ['PUT', 3],
     ['POST', 2],
   ] as const)(
-    'of %s is sent %i times where the server closes a kept connection',
+    'with the method %s is sent %i times if the server closes an idle connection',
     async (method, times) => {
       const server = await openRaw((socket, { ofConnection }) =>
         ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
@@ -129,8 +129,8 @@ describe('a transfer', () => {
   )
 })
 
-describe('a connection that its server closes as the second request comes over it', () => {
-  /** Answers one request a connection, and then closes without a word. */
+describe('a connection that its server closes as the second request arrives', () => {
+  /** Answers one request per connection, and then closes it silently. */
   async function openClosing() {
     const server = await openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
@@ -143,14 +143,14 @@ describe('a connection that its server closes as the second request comes over i
     return { server, get, post }
   }
 
-  test('is replaced for a GET, which it has seen twice', async () => {
+  test('is replaced for a GET request, which can be repeated', async () => {
     const { server, get } = await openClosing()
     for (let round = 0; round < 2; round += 1)
       expect(await get()).toMatchObject({ kind: 'answered', status: 200 })
     expect([server.connections(), server.requests()]).toEqual([2, 3])
   })
 
-  test('is nothing to a POST, which has its own and is sent once', async () => {
+  test('is not used for a POST request, which has its own connection and is sent once', async () => {
     const { server, get, post } = await openClosing()
     await get()
     for (let round = 0; round < 2; round += 1)
@@ -159,7 +159,7 @@ describe('a connection that its server closes as the second request comes over i
     await eventually('what the POSTs used is closed', () => server.open() === 1)
   })
 
-  test('is the failure of a POST where it was new, and nothing is sent again', async () => {
+  test('makes a POST request on a new connection fail, and nothing is sent again', async () => {
     const server = await openRaw((socket) => socket.destroy())
     const upstream = openUpstream({ url: server.url })
     onTestFinished(() => upstream.close())
@@ -171,8 +171,8 @@ describe('a connection that its server closes as the second request comes over i
   })
 })
 
-describe('an answer', () => {
-  test('of 1 MiB is read whole, and one byte more is a failure', async () => {
+describe('a response of an upstream service', () => {
+  test('of 1 MiB is read completely, and a response with one byte more fails', async () => {
     const { base, get } = await open((path) => ({
       status: 200,
       body: 'x'.repeat(path.endsWith('more') ? MIB + 1 : MIB),
@@ -182,12 +182,12 @@ describe('an answer', () => {
     expect(await get(`${base}/more`)).toMatchObject({
       kind: 'failed',
       failure: 'answer_invalid',
-      detail: 'the answer is longer than 1024 KiB',
+      detail: 'the response is larger than 1024 KiB',
     })
     expect(await get(`${base}/most`)).toMatchObject({ kind: 'answered' })
   })
 
-  test('without an end is cut off, and its connection with it', async () => {
+  test('without an end is cut off, and its connection is closed', async () => {
     async function* endless() {
       for (;;) yield Buffer.alloc(MIB)
     }
@@ -199,7 +199,7 @@ describe('an answer', () => {
   test.each<[string, Reply]>([
     ['that never comes', 'stall'],
     ['that never ends', { status: 200, body: trickle() }],
-  ])('%s is waited for until the one deadline', async (_what, reply) => {
+  ])('%s is waited for only until the deadline', async (_what, reply) => {
     const { base, get } = await open(() => reply)
     expect(await get(`${base}/x`, { deadlineMs: 150 })).toMatchObject({
       kind: 'failed',
@@ -208,7 +208,7 @@ describe('an answer', () => {
   })
 })
 
-/** Sends a piece now and then, for good. */
+/** Sends a piece now and then, forever. */
 async function* trickle() {
   for (;;) {
     yield ' '
@@ -216,8 +216,8 @@ async function* trickle() {
   }
 }
 
-describe('a failure', () => {
-  test('says nothing of the path, the query or the headers', async () => {
+describe('a failed upstream request', () => {
+  test('reveals nothing of the path, the query or the headers', async () => {
     const { base, get } = await open((path) => (path.includes('stall') ? 'stall' : 'reset'))
     const { port } = await refusedPort()
     const refused = openUpstream({ url: `http://127.0.0.1:${port}` })
@@ -236,40 +236,40 @@ describe('a failure', () => {
     }
   })
 
-  test('is what a request gets once it is closed', async () => {
+  test('is returned for requests after the client was closed', async () => {
     const { base, get, upstream } = await open()
     await upstream.close()
     expect(await get(`${base}/x`)).toMatchObject({ kind: 'failed', failure: 'aborted' })
   })
 })
 
-describe('the URL of an upstream', () => {
+describe('the URL of an upstream service', () => {
   test.each([
     ['https://api.example.org', 'https://api.example.org'],
     ['https://api.example.org/v3/', 'https://api.example.org/v3'],
     ['http://10.0.0.7:8081', 'http://10.0.0.7:8081'],
     ['http://localhost:8081//', 'http://localhost:8081'],
     ['HTTP://[::1]:80/a', 'http://[::1]/a'],
-  ])('%s is read as %s', (text, url) => {
+  ])('%s is parsed as %s', (text, url) => {
     expect(parseUpstreamUrl(text)).toBe(url)
   })
 
   test.each([
     ['api.example.org', 'must be a URL such as https://api.example.org/v1'],
     ['ftp://api.example.org', 'must be https or http'],
-    ['https://user:word@api.example.org', 'must not hold a user name or password'],
-    ['https://api.example.org/v1?key=1', 'must be a URL without a query'],
-    ['https://api.example.org/v1#top', 'must be a URL without a query'],
+    ['https://user:word@api.example.org', 'must not contain a user name or password'],
+    ['https://api.example.org/v1?key=1', 'must be a URL without a query string'],
+    ['https://api.example.org/v1#top', 'must be a URL without a query string'],
     ['http://[fe80::1%25eth0]/', 'must be a URL such as https://api.example.org/v1'],
   ])('%s is refused', (text, message) => {
     expect(() => parseUpstreamUrl(text)).toThrow(new Error(message))
   })
 })
 
-describe('a name that the operator has chosen', () => {
+describe('a host name chosen by the operator', () => {
   const signal = new AbortController().signal
 
-  test('is looked up as the system does it, once for all who wait', async () => {
+  test('is resolved by the system, once for all waiting requests', async () => {
     const asked: string[] = []
     let answer: (found: { address: string }[]) => void = () => undefined
     const resolve = systemResolver((hostname) => {
@@ -291,9 +291,9 @@ describe('a name that the operator has chosen', () => {
   })
 
   test.each([
-    ['ENOTFOUND', 'the name does not exist'],
-    ['EAI_AGAIN', 'it cannot be looked up (EAI_AGAIN)'],
-  ])('that is not found (%s) is a failure with a reason', async (code, message) => {
+    ['ENOTFOUND', 'the host name does not exist'],
+    ['EAI_AGAIN', 'the host name cannot be resolved (EAI_AGAIN)'],
+  ])('that is not found (%s) makes the request fail with a reason', async (code, message) => {
     const resolve = systemResolver(() => Promise.reject(Object.assign(new Error(), { code })))
     await expect(resolve('api', signal)).rejects.toMatchObject({
       failure: 'name_not_resolved',
@@ -302,7 +302,7 @@ describe('a name that the operator has chosen', () => {
   })
 })
 
-describe('as fetch, for a chat library', () => {
+describe('the client in the form of fetch, for a chat library,', () => {
   const TOKEN = '12345:token-of-the-bot'
 
   async function openApi(answer: (path: string) => Reply, deadlineMs = 10_000) {
@@ -311,7 +311,7 @@ describe('as fetch, for a chat library', () => {
     return { receiver, api: new Api(TOKEN, { apiRoot: base, fetch }) }
   }
 
-  test('it sends a method and reads its result', async () => {
+  test('sends a method of the bot API and reads its result', async () => {
     const result = { message_id: 7 }
     const { receiver, api } = await openApi(() => ({
       status: 200,
@@ -323,7 +323,7 @@ describe('as fetch, for a chat library', () => {
     expect(JSON.parse(sent?.body ?? '')).toEqual({ chat_id: 42, text: 'hello' })
   })
 
-  test('it tells a refusal as the library does', async () => {
+  test('reports a refusal as the library does', async () => {
     const { api } = await openApi(() => ({
       status: 429,
       body: JSON.stringify({
@@ -343,7 +343,7 @@ describe('as fetch, for a chat library', () => {
     ['stalls', 'stall'],
     ['answers HTML', { status: 502, body: '<html>' }],
     ['redirects', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }],
-  ])('where the service %s, no error holds the token', async (_what, reply) => {
+  ])('keeps the token out of errors if the service %s', async (_what, reply) => {
     const { api } = await openApi(() => reply, 150)
     const failed = await api.getMe().catch((error) => error)
     expect(failed).toBeInstanceOf(HttpError)
@@ -351,15 +351,15 @@ describe('as fetch, for a chat library', () => {
     expect(told.join()).not.toContain('token-of-the-bot')
   })
 
-  test.each([600, 999])('an answer with the status %i is none', async (status) => {
+  test.each([600, 999])('fails for a response with the status %i', async (status) => {
     const server = await openRaw((socket) => socket.write(ok().replace('200', String(status))))
     const upstream = openUpstream({ url: server.url })
     onTestFinished(() => upstream.close())
     const asked = upstreamFetch(upstream, 10_000)(`${server.url}/x`, { method: 'POST', body: '{}' })
-    await expect(asked).rejects.toThrow(new UpstreamError('the answer is not HTTP'))
+    await expect(asked).rejects.toThrow(new UpstreamError('the response is not HTTP'))
   })
 
-  test('it stops when the library calls it off', async () => {
+  test('stops when the library cancels the request', async () => {
     const { receiver, api } = await openApi(() => 'stall')
     const calling = new AbortController()
     const polling = api.getUpdates({ timeout: 30 }, calling.signal as never)

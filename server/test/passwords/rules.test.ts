@@ -1,6 +1,6 @@
 /**
- * Which passwords the service takes, wherever one is set. Characters are code points (NIST SP 800-63B
- * §3.1.1.2), so 128 of them are 512 bytes at the most.
+ * The password rules, the same wherever a password is set. Characters are code points (NIST SP 800-63B §3.1.1.2), so
+ * 128 of them are 512 bytes at the most.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague } from '../sessions/users.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
-/** Every way to set a password that needs no link. */
+/** Every way to set a password without a link. */
 const ways: Record<string, (password: string) => Promise<Answer>> = {
   'by registering': (password) =>
     service.call('POST', '/api/auth/register', {
@@ -54,7 +54,7 @@ const ways: Record<string, (password: string) => Promise<Answer>> = {
   },
 }
 
-describe.each(Object.entries(ways))('a password %s', (_, set) => {
+describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
   test.each([
     ['seven characters', 'Xq7-Zv9', 'string_too_short'],
     ['seven emoji, which are fourteen code units', '🦷🐴🔋📎🌙🧬🎻', 'string_too_short'],
@@ -79,7 +79,7 @@ describe.each(Object.entries(ways))('a password %s', (_, set) => {
     ['128 characters', 'Xq7-Zv9kL'.repeat(15).slice(0, 128)],
     ['128 characters of four bytes', '𝒳🐴'.repeat(64)],
     ['with spaces and any script', '  длинная фраза 東京  '],
-  ])('is taken: %s', async (_what, password) => {
+  ])('is accepted: %s', async (_what, password) => {
     expect((await set(password)).status).toBeLessThan(300)
   })
 })
@@ -87,7 +87,7 @@ describe.each(Object.entries(ways))('a password %s', (_, set) => {
 test.each([
   ['for a new user', '/api/admin/users', () => ({ tenant_id: clinic.id })],
   ['by registering', '/api/auth/register', () => ({ subdomain: 'north' })],
-])('refuses a password %s that has the name of its address in any spelling', async (...way) => {
+])('rejects a password with the name of the address, %s', async (...way) => {
   const [, path, of] = way
   for (const password of ['xx-Gregor-99', 'xx-ＧＲＥＧＯＲ-99']) {
     const { status, body } = await service.call('POST', path, {
@@ -98,7 +98,7 @@ test.each([
   }
 })
 
-test('a password signs in typed composed, decomposed or in full width', async () => {
+test('a password is accepted whether it is typed composed, decomposed or in full width', async () => {
   const person = await newColleague(service, clinic)
   const password = 'Ångström-Pferd-9'
   await service.call('PUT', '/api/users/me/password', {

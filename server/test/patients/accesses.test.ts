@@ -1,4 +1,4 @@
-/** Who has seen a patient's record is told, and handed out with it; nobody sees one without an entry. */
+/** The accesses to a patient's record can be read, are part of an export, and are complete. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 const at = (id: number, rest = '') => `/api/patients/${id}${rest}`
 
-test('the accesses tell who did what, when, from where and under which grant', async () => {
+test('the access log of a patient lists who did what, when, from where and under which grant', async () => {
   const { id } = await scene.patient({ full_name: 'Much Seen', department_id: scene.elsewhere })
   const user = await scene.newcomer({ department_id: scene.clinic.departmentId })
   const doctor = scene.as(user)
@@ -58,7 +58,7 @@ test('the accesses tell who did what, when, from where and under which grant', a
   })
 })
 
-test('a list names the grants of those alone whom it took one to see, the latest of each', async () => {
+test("each user's access log lists only the break-glass grants that were needed, the latest per patient", async () => {
   const near = await scene.patient()
   const far = await scene.patient({ department_id: scene.elsewhere })
   const came = await scene.patient({ department_id: scene.elsewhere })
@@ -71,7 +71,7 @@ test('a list names the grants of those alone whom it took one to see, the latest
     'select id::int from patient_grants where patient_id = $1 order by id',
     [far.id],
   )
-  // Who has come into the own department is seen without.
+  // The patient moved into the user's own department, so the access needed no grant.
   await scene.as('admin')('PUT', at(came.id), { department_id: scene.clinic.departmentId })
   await doctor('GET', '/api/patients?limit=100')
   const [entry] = await service.database.sql<{ changes: any }>(
@@ -93,7 +93,7 @@ test('a list names the grants of those alone whom it took one to see, the latest
   }
 })
 
-test('they go by key over many, each once', async () => {
+test('many accesses are paged by key, and each access is listed once', async () => {
   const { id } = await scene.patient()
   for (let n = 0; n < 4; n += 1) await scene.as('nurse')('GET', at(id))
   const seen: number[] = []
@@ -108,7 +108,7 @@ test('they go by key over many, each once', async () => {
   expect(seen).toEqual([...new Set(seen)].sort((a, b) => b - a))
 })
 
-test('an auditor sees those of patients whom they see, and nobody else any', async () => {
+test('auditors who can see the patient can read the access log, and other roles cannot', async () => {
   const { id } = await scene.patient({ department_id: scene.elsewhere })
   expect((await scene.as('auditor')('GET', at(id, '/accesses'))).status).toBe(404)
   const all = scene.as(await scene.newcomer({ role: 'auditor', can_see_all_patients: true }))
@@ -117,7 +117,7 @@ test('an auditor sees those of patients whom they see, and nobody else any', asy
   expect((await scene.as('auditor')('GET', at(id, '/export'))).status).toBe(403)
 })
 
-test('an export is the record and all its accesses, also where they are more than a page', async () => {
+test('an export contains the record with all its accesses, even beyond one page', async () => {
   const { id } = await scene.patient({ full_name: 'Ex Port', notes: 'All of it.' })
   await service.database.sql(
     `insert into journal (tenant_id, action, resource_type, resource_id, is_access)
@@ -138,7 +138,7 @@ test('an export is the record and all its accesses, also where they are more tha
   expect(accesses.map((one: { action: string }) => one.action)).toContain('patient.exported')
 })
 
-describe('who is shown a record is in the journal', () => {
+describe('the journal entry of reading a patient', () => {
   const entriesOf = async (id: number) =>
     (
       await service.database.sql<{ action: string }>(
@@ -148,7 +148,7 @@ describe('who is shown a record is in the journal', () => {
       )
     ).map(({ action }) => action)
 
-  test('by the time that the answer is here, and not for what was refused', async () => {
+  test('exists before the response arrives, and does not exist for refused requests', async () => {
     const { id } = await scene.patient({ full_name: 'Watched' })
     const doctor = scene.as('doctor')
     const hidden = scene.as(await scene.newcomer({ department_id: scene.elsewhere }))

@@ -1,4 +1,4 @@
-/** Where a patient's fields may stand: in answers to those who see them, and nowhere else in the clear. */
+/** Patient fields are in plain text only in responses to users who may see them. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
 
-/** Each is found by a part that stands nowhere else. */
+/** Each field contains a text that appears nowhere else. */
 const FIELDS = {
   full_name: 'Quirina Zwetschgenbaum',
   birth_date: '1927-02-28',
@@ -31,7 +31,7 @@ const LATER = {
   notes: 'Klettergeruest im Hof.',
 }
 const REASON = 'Bewusstlos aufgefunden'
-/** Of all of it; what is normalised to be found stands nowhere either. */
+/** The unique texts of all fields. Their normalized search values must not appear anywhere either. */
 const MARKS = [
   /quirina|zwetschge|apfelbaum|apfel\.example/i,
   /192[78]-02-2[89]/,
@@ -48,7 +48,7 @@ let scene: PatientScene
 let receiver: Receiver
 const answers: string[] = []
 
-/** All that there is to do with a patient, well and badly. */
+/** Runs every operation on a patient, once successfully and once refused. */
 beforeAll(async () => {
   service = await openService({ background: ['encryption', 'jobs', 'webhooks'] })
   scene = await openPatientScene(service)
@@ -67,7 +67,7 @@ beforeAll(async () => {
   await admin('GET', `/api/patients?${new URLSearchParams({ birth_date })}`)
   const opened = { patient_id: made.id, purpose: 'emergency', reason: REASON }
   expect((await scene.as('doctor')('POST', '/api/patients/break-glass', opened)).status).toBe(200)
-  // Refused: a second of the identifier, and each field in a form that it must not have.
+  // Refused requests: a duplicate identifier, and each field in an invalid form.
   const refused = [
     await admin('POST', '/api/patients', FIELDS),
     await admin('PUT', at, { full_name: `${FIELDS.full_name}\u202e`, email: `${FIELDS.email} x` }),
@@ -90,7 +90,7 @@ beforeAll(async () => {
   const rotations = await openRotations(service)
   expect((await rotations.begin()).status).toBe(200)
   await rotations.until('completed')
-  // It does not open any more, and the log says so.
+  // The record can no longer be decrypted, and the log reports that.
   await service.database.sql(
     'update patients set sealed_notes = substr(sealed_notes, 1, 60) where id = $1',
     [made.id],
@@ -108,9 +108,9 @@ beforeAll(async () => {
 
 const told = (text: string) => MARKS.filter((mark) => mark.test(text)).map(String)
 
-test('no row of any table holds one, as text or as bytes', async () => {
+test('no row of any table contains patient fields, as text or as bytes', async () => {
   const text = await everythingIn(service.database)
-  // It is the whole database, bytes included.
+  // The text covers the whole database, including binary columns.
   expect(text).toContain('patient.break_glass')
   expect(text).toMatch(/\\x02[0-9a-f]{100}/)
   expect(told(text)).toEqual([])
@@ -120,7 +120,7 @@ test('no row of any table holds one, as text or as bytes', async () => {
       expect(text).not.toContain(Buffer.from(part).toString('hex'))
 })
 
-test('no line of the log does, nor any metric, refusal, webhook or mail', async () => {
+test('logs, metrics, error responses, webhooks and mails contain no patient fields', async () => {
   expect(JSON.stringify(service.logged)).toContain('/api/patients/')
   expect(told(JSON.stringify(service.logged))).toEqual([])
   expect(told(await service.app.metrics.registry.metrics())).toEqual([])
@@ -133,7 +133,7 @@ test('no line of the log does, nor any metric, refusal, webhook or mail', async 
     (await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')),
   )
   expect(mails.length).toBeGreaterThan(0)
-  // Base64, as a mail may be written, would hide it.
+  // Base64, which mails may use, would hide the unique texts.
   expect(mails.join('\n')).not.toMatch(/^content-transfer-encoding: base64/im)
   expect(told(mails.join('\n'))).toEqual([])
 })

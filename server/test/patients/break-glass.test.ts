@@ -1,4 +1,4 @@
-/** Break-glass: shown at once, for four hours, journaled, told of, and bounded. */
+/** Break-glass access starts immediately, lasts four hours, and is journaled, reported to admins and limited. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -32,8 +32,8 @@ const at = (id: number) => `/api/patients/${id}`
 const clinician = (role = 'doctor') =>
   scene.newcomer({ role, department_id: scene.clinic.departmentId })
 
-describe('the glass', () => {
-  test('opens the record, which its user reads, lists and changes from then on', async () => {
+describe('break-glass access to a patient', () => {
+  test('opens the record, which the user can then read, list and change', async () => {
     const { id } = await hidden()
     const doctor = scene.as(await clinician())
     expect((await doctor('GET', at(id))).status).toBe(404)
@@ -43,11 +43,11 @@ describe('the glass', () => {
     expect((await doctor('PUT', at(id), { phone: '2' })).status).toBe(200)
     const { body } = await doctor('POST', '/api/patients/search', { search: HIDDEN.full_name })
     expect(body).toMatchObject({ items: [{ id }], total: 1 })
-    // For this user alone.
+    // The patient is opened for this user only.
     expect((await scene.as('doctor')('GET', at(id))).status).toBe(404)
   })
 
-  test('opens by an identifier in any spelling', async () => {
+  test('finds the patient by an identifier in any spelling', async () => {
     const { id } = await hidden({ identifiers: [{ system: 'Insurer', value: 'Q-77' }] })
     const nurse = scene.as(await clinician('nurse'))
     const identifier = { system: 'INSURER', value: 'q 77' }
@@ -55,7 +55,7 @@ describe('the glass', () => {
     expect(shown).toMatchObject({ status: 200, body: { id } })
   })
 
-  test('opens by one identifier no other patient: no system has the sign before the value', async () => {
+  test('finds only one patient by an identifier, because no system name can contain the separator', async () => {
     await hidden({ identifiers: [{ system: 'ward', value: 'X|9' }] })
     const doctor = scene.as(await clinician())
     for (const system of ['ward|X', 'ward\uff5cX']) {
@@ -72,7 +72,7 @@ describe('the glass', () => {
     expect(shown.status).toBe(200)
   })
 
-  test('is over after four hours', async () => {
+  test('expires after four hours', async () => {
     const own = await openService({ database: service.database })
     const { id } = await hidden()
     const { token } = await clinician()
@@ -80,7 +80,7 @@ describe('the glass', () => {
     const body = { patient_id: id, ...why }
     await own.call('POST', '/api/patients/break-glass', { token, body })
     own.clock.stop()
-    // Access tokens end before: the session's next ones are as good.
+    // Access tokens expire earlier than the grant, so the session is refreshed.
     const grants = () =>
       own.database.sql(
         'update patient_grants set granted_at = granted_at - $1::interval, expires_at = expires_at - $1::interval where patient_id = $2',
@@ -98,7 +98,7 @@ describe('the glass', () => {
       'given another role',
       (id: number) => ['PUT', `/api/admin/users/${id}/role`, { role: 'nurse' }] as const,
     ],
-  ])('is over for who is %s, also when that is taken back', async (_what, act) => {
+  ])('ends for a user who is %s, even if that is undone', async (_what, act) => {
     const { id } = await hidden()
     const email = `${crypto.randomUUID()}@new.test`
     const user = await scene.newcomer({ email, department_id: scene.clinic.departmentId })
@@ -113,7 +113,7 @@ describe('the glass', () => {
     expect((await scene.as({ token: again.access_token })('GET', at(id))).status).toBe(404)
   })
 
-  test('is 404 where there is no such patient, and 422 for both or neither', async () => {
+  test('is 404 for an unknown patient, and 422 with both patient_id and identifier or neither', async () => {
     const doctor = scene.as(await clinician())
     const ask = async (body: object) =>
       (await doctor('POST', '/api/patients/break-glass', { ...why, ...body })).status
@@ -126,7 +126,7 @@ describe('the glass', () => {
     expect(await ask({ patient_id: 1, purpose: 'curiosity' })).toBe(422)
   })
 
-  test('breaks ten times an hour, of sixteen at once, and then again', async () => {
+  test('is limited to ten uses an hour, also for sixteen concurrent requests', async () => {
     const { id } = await hidden()
     const node = await openService({ database: service.database })
     node.clock.stop()
@@ -147,7 +147,7 @@ describe('the glass', () => {
     expect((await breakIt()).status).toBe(200)
   })
 
-  test('tries no identifiers: the eleventh unknown one waits', async () => {
+  test('is throttled after ten unknown identifiers', async () => {
     const doctor = scene.as(await clinician())
     const statuses: number[] = []
     for (let n = 0; n < 11; n += 1) {
@@ -160,19 +160,21 @@ describe('the glass', () => {
   })
 })
 
-/** A mail's lines are broken where they are long (RFC 2045 §6.7). */
+/** Undoes the folding of long lines in a mail (RFC 2045 §6.7). */
 const wordsOf = (mail: string) => mail.replaceAll(/=\r?\n/g, '')
 
-/** What the admins were mailed of the patient. */
+/** Returns the mails to the admins about the patient. */
 const mailOf = (id: number) =>
   until('the mail is out', async () => {
     const folder = join(service.dataDir, 'outbox')
     const names = await readdir(folder).catch(() => [])
     const mails = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
-    return mails.find((text) => wordsOf(text).includes(`patient ${id} by break-glass,`))
+    return mails.find((text) =>
+      wordsOf(text).includes(`break-glass (emergency access) to open the record of patient ${id},`),
+    )
   })
 
-test('it is journaled and mailed to the admins, and nothing of that holds patient data', async () => {
+test('is journaled and mailed to the admins every time, without patient data', async () => {
   const { id } = await hidden()
   const user = await clinician()
   const answer = await scene.as(user)('POST', '/api/patients/break-glass', {
@@ -193,7 +195,7 @@ test('it is journaled and mailed to the admins, and nothing of that holds patien
     },
   ])
   const mail = await mailOf(id)
-  expect(wordsOf(mail)).toContain(`patient ${id} by break-glass, whom it does not see otherwise.`)
+  expect(wordsOf(mail)).toContain(`of patient ${id}, and otherwise has no access to this patient.`)
   expect(mail).toContain(`To: ${scene.clinic.people.admin.email}`)
   const kept = await service.database.sql(
     `select to_jsonb(j)::text as row from journal j
@@ -205,13 +207,13 @@ test('it is journaled and mailed to the admins, and nothing of that holds patien
   for (const secret of [...Object.values(HIDDEN), REASON]) expect(told).not.toContain(secret)
 })
 
-test('of a patient whom its user sees anyway the mail does not say otherwise', async () => {
+test('is mailed without the claim that the user lacked access if they already had access', async () => {
   const { id } = await hidden({ department_id: scene.clinic.departmentId })
   const doctor = scene.as(await clinician())
   expect((await doctor('GET', at(id))).status).toBe(200)
   const body = { patient_id: id, ...why }
   expect((await doctor('POST', '/api/patients/break-glass', body)).status).toBe(200)
   expect(wordsOf(await mailOf(id))).toContain(
-    'whom it sees without that as well. Purpose: emergency.',
+    'although the account has access to this patient anyway. Purpose: emergency.',
   )
 })

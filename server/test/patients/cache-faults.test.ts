@@ -1,6 +1,6 @@
-/** Cached patients that differ from the database: each node finds its own, and any of them mends all. */
+/** Cached patients that differ from the database. Each node finds its own, and any node can fix all of them. */
 import { beforeAll, expect, test } from 'vitest'
-import type { Feature } from '../../src/platform/feature.ts'
+import type { Feature } from '../../src/platform/feature/feature.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
@@ -16,13 +16,13 @@ beforeAll(async () => {
   for (const node of [here, there]) await hears(node, scene.clinic.people.admin.token)
 })
 
-/** Has the node look through all that it holds. */
+/** Makes the node check its whole cache. */
 async function look({ app }: Service) {
   const { upkeep = [] }: Feature = app.features.patients
   for (const { run } of upkeep) await run()
 }
 
-/** As often as it takes to tell of it. */
+/** Checks twice, because a difference is reported only when two checks find it. */
 async function compare(node: Service) {
   await look(node)
   await look(node)
@@ -45,7 +45,7 @@ async function held(fields: object = {}) {
 const shown = async (node: Service, id: number) =>
   (await node.call('GET', `/api/patients/${id}`, { token: scene.clinic.people.admin.token })).body
 
-test('what was changed behind the back of one node is seen by another, and mended there', async () => {
+test("the check detects a stale patient in one node's cache from another node, and the fix drops it", async () => {
   const id = await held()
   await here.database.sql('update patients set version = 99 where id = $1', [id])
   await compare(there)
@@ -78,10 +78,10 @@ test.each([
   [
     'a field that was cut',
     `update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1 and $2 > 0`,
-    'notes does not open',
+    'notes cannot be decrypted',
   ],
   ['no such patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
-])('%s is found by name', async (_, change, differs) => {
+])('the check reports %s by name', async (_, change, differs) => {
   const id = await held()
   await here.database.sql(change, [id, scene.elsewhere])
   await compare(here)
@@ -94,7 +94,7 @@ test.each([
   expect(await findings()).toEqual([])
 })
 
-test('what is well is no finding, however it has come about', async () => {
+test('the check reports nothing for a consistent cache after changes, deletions and moves', async () => {
   const [changed, deleted, moved] = [await held(), await held(), await held()]
   await scene.as('admin')('PUT', `/api/patients/${changed}`, { notes: 'Likes coffee.' })
   await scene.as('admin')('DELETE', `/api/patients/${deleted}`)
@@ -104,7 +104,7 @@ test('what is well is no finding, however it has come about', async () => {
   expect(await findings()).toEqual([])
 })
 
-test('a change that is on its way at one look, and heard by the next, is no finding', async () => {
+test('the check reports nothing for a change that is notified between its two readings', async () => {
   const id = await held()
   await here.database.sql('update patients set version = 7 where id = $1', [id])
   await look(there)

@@ -1,4 +1,4 @@
-/** The four operations of the patient cache: what they tell and drop, for whom, and on which nodes. */
+/** The four operations of the patient cache: what they report and drop, for whom, and on which nodes. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -27,7 +27,7 @@ const ask = (node: Service, method: string, path: string, token: string, body?: 
 const statsOf = async (node: Service, { clinic }: PatientScene) =>
   (await ask(node, 'GET', 'stats', clinic.people.admin.token)).body
 
-/** Patients of the clinic, read on both nodes. */
+/** Creates patients of the clinic and reads them on both nodes. */
 async function held(scene: PatientScene, count: number): Promise<number[]> {
   const ids: number[] = []
   for (let i = 0; i < count; i++) ids.push((await scene.patient()).id)
@@ -47,8 +47,8 @@ const holds = (node: Service, scene: PatientScene, entries: number) =>
     return stats.entries === entries || undefined
   })
 
-describe('stats', () => {
-  test('are those of the node and of the own tenant; a superadmin is told of all', async () => {
+describe('the statistics of the patient cache', () => {
+  test("cover the node and the caller's tenant, or all tenants for a superadmin", async () => {
     expect(await statsOf(here, south)).toMatchObject({ entries: 0, bytes: 0, hit_ratio: 0 })
     const [id] = await held(north, 2)
     await held(south, 1)
@@ -76,7 +76,7 @@ describe('stats', () => {
   })
 })
 
-describe('invalidate', () => {
+describe('invalidating cached patients', () => {
   test('drops one patient on all nodes, and no other', async () => {
     const [id] = await held(north, 2)
     const { token } = north.clinic.people.admin
@@ -88,7 +88,7 @@ describe('invalidate', () => {
     })
   })
 
-  test("drops all of an admin's tenant, and nothing of another", async () => {
+  test("drops all patients of an admin's tenant, and none of another tenant", async () => {
     await held(north, 2)
     await held(south, 1)
     const { token } = north.clinic.people.admin
@@ -100,7 +100,7 @@ describe('invalidate', () => {
     }
   })
 
-  test('does nothing to the patient of another tenant, and tells nothing of them', async () => {
+  test('ignores a patient of another tenant, and reveals nothing about that patient', async () => {
     const [foreign] = await held(south, 1)
     const { token } = north.clinic.people.admin
     for (const patient_id of [foreign, 999_999])
@@ -111,7 +111,7 @@ describe('invalidate', () => {
     for (const node of NODES()) await holds(node, south, 1)
   })
 
-  test('by a superadmin reaches every tenant', async () => {
+  test('reaches every tenant if the caller is a superadmin', async () => {
     await held(north, 1)
     const [id] = await held(south, 2)
     const { token } = await superadmin(here)
@@ -128,7 +128,7 @@ describe('invalidate', () => {
     ['neither', {}],
     ['both', { patient_id: 1, all: true }],
     ['all: false alone', { all: false }],
-  ])('takes a patient or all, not %s', async (_, body) => {
+  ])('accepts a patient ID or all patients, but not %s', async (_, body) => {
     const { token } = north.clinic.people.admin
     expect(await ask(here, 'POST', 'invalidate', token, body)).toMatchObject({
       status: 422,
@@ -137,7 +137,7 @@ describe('invalidate', () => {
   })
 })
 
-test('cleanup drops what has expired of the own tenant, on all nodes', async () => {
+test("drops expired patients of the caller's tenant on all nodes", async () => {
   await held(north, 2)
   await held(south, 1)
   for (const node of NODES()) node.clock.advance(TTL_SECONDS * 1000)
@@ -156,11 +156,11 @@ test('cleanup drops what has expired of the own tenant, on all nodes', async () 
   await holds(there, south, 0)
 })
 
-describe('warmup', () => {
+describe('warming up the patient cache', () => {
   const readsOf = async (scene: PatientScene) =>
     here.database.sql(`select 1 from journal where is_access and tenant_id = $1`, [scene.clinic.id])
 
-  /** Asks until so many are held: what is loaded while a change is heard of is not kept. */
+  /** Repeats until this many patients are cached, because a patient who changes during a load is not cached. */
   const warms = (node: Service, patient_ids: number[], warmed: number) =>
     until('the patients are held', async () => {
       const { token } = north.clinic.people.admin
@@ -170,7 +170,7 @@ describe('warmup', () => {
       return body.warmed === warmed ? body : undefined
     })
 
-  test('serves after a restart: each id counts once, what is not there is named', async () => {
+  test('fills the cache after a restart, counts each ID once and names unknown IDs', async () => {
     const [one, two, gone] = (await held(north, 3)) as [number, number, number]
     const [foreign] = (await held(south, 1)) as [number]
     await north.as('admin')('DELETE', `/api/patients/${gone}`)
@@ -193,7 +193,7 @@ describe('warmup', () => {
     await fresh.close()
   })
 
-  test('counts nobody who is not held: a record that does not open is there all the same', async () => {
+  test('does not count a patient who was not cached; an undecryptable record still counts as existing', async () => {
     const [whole, spoilt] = [await north.patient(), await north.patient({ notes: 'Likes tea.' })]
     await here.database.sql(
       'update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1',
@@ -209,7 +209,7 @@ describe('warmup', () => {
   test.each([
     ['none', 0],
     ['few', 2],
-  ])('counts nobody who has no room where the node holds %s', async (_, room) => {
+  ])('does not count patients for whom a node that holds %s has no room', async (_, room) => {
     const ids = await held(north, 3)
     const config = { PATIENT_CACHE_MAX_ENTRIES: room }
     const small = await openService({ database: here.database, config })
@@ -218,12 +218,12 @@ describe('warmup', () => {
     await small.close()
   })
 
-  test('takes 1000 ids at the most, and is not for a superadmin', async () => {
+  test('accepts at most 1000 IDs, and is forbidden for a superadmin', async () => {
     const { token } = north.clinic.people.admin
     await held(north, 3)
     const patient_ids = Array.from({ length: 1_001 }, (_, i) => i + 1)
     expect((await ask(here, 'POST', 'warmup', token, { patient_ids })).status).toBe(422)
-    // Those who are there come last: all are looked for, however many go by one query.
+    // Existing IDs come last, so every ID must be looked up, however many IDs one query covers.
     const thousand = { patient_ids: patient_ids.slice(0, 1_000).reverse() }
     const living = await here.database.sql<{ id: number }>(
       'select id::int from patients where tenant_id = $1',
@@ -241,7 +241,7 @@ describe('warmup', () => {
   })
 })
 
-test('a deleted tenant is held by nobody', async () => {
+test('deleting a tenant drops its patients from every cache', async () => {
   await held(north, 2)
   const root = await superadmin(here)
   await here.call('DELETE', `/api/admin/tenants/${north.clinic.id}`, { token: root.token })

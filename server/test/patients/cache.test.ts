@@ -1,4 +1,4 @@
-/** The patient cache on two nodes: what it may answer, to whom, and what makes it forget. */
+/** The patient cache on two nodes: its responses, the access checks, and the invalidation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic } from '../support/clinics.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -28,7 +28,7 @@ const stats = async (node: Service) =>
   (await node.call('GET', '/api/admin/cache/stats', { token: scene.clinic.people.admin.token }))
     .body
 
-/** A patient whom both nodes hold. */
+/** Creates a patient whom both nodes have cached. */
 async function heldPatient(fields: object = {}) {
   const made = await scene.patient({ notes: 'Likes tea.', ...fields })
   for (const [node, other] of [
@@ -41,11 +41,11 @@ async function heldPatient(fields: object = {}) {
   return made
 }
 
-/** Changes rows as nobody would, so that no node hears of it. */
+/** Changes rows directly, so that no node is notified. */
 const behindTheBack = (id: number) =>
   here.database.sql('update patients set version = 99 where id = $1', [id])
 
-/** Waits until the node answers so. */
+/** Waits until the node returns this response. */
 const shows = (node: Service, who: Who, id: number, expected: object) =>
   until('the node has heard of it', async () => {
     const { status, body } = await read(node, who, id)
@@ -54,7 +54,7 @@ const shows = (node: Service, who: Who, id: number, expected: object) =>
     return isShown || undefined
   })
 
-test('who was read is held, and answered from memory', async () => {
+test('a patient is cached after a read, and later reads use the cache', async () => {
   const { id } = await heldPatient()
   const before = await stats(here)
   await behindTheBack(id)
@@ -62,8 +62,8 @@ test('who was read is held, and answered from memory', async () => {
   expect(await stats(here)).toMatchObject({ hits: before.hits + 1, misses: before.misses })
 })
 
-describe('sight is asked of each answer', () => {
-  test('what a doctor has read reaches no nurse of elsewhere, and is not journaled as seen', async () => {
+describe('access to a cached patient', () => {
+  test("is denied to a nurse of another department after a doctor's read, and not journaled", async () => {
     const { id } = await heldPatient()
     const nurse = await scene.newcomer({ role: 'nurse', department_id: scene.elsewhere })
     expect((await read(here, 'doctor', id)).status).toBe(200)
@@ -75,7 +75,7 @@ describe('sight is asked of each answer', () => {
     expect(entries).toEqual([])
   })
 
-  test('and by role: what is clinical is left out for a receptionist and an auditor', async () => {
+  test('depends on the role: receptionists and auditors do not see clinical fields', async () => {
     const { id } = await heldPatient({ allergies: ['Latex'] })
     expect((await read(here, 'doctor', id)).body).toMatchObject({ allergies: ['Latex'] })
     for (const role of ['receptionist', 'auditor'] as const) {
@@ -86,7 +86,7 @@ describe('sight is asked of each answer', () => {
     expect((await read(here, 'nurse', id)).body.redacted).toBeUndefined()
   })
 
-  test('a grant shows the held record, and its entry names the grant', async () => {
+  test('through a break-glass grant shows the cached record, and the journal entry names the grant', async () => {
     const { id } = await heldPatient()
     const doctor = await scene.newcomer({ department_id: scene.elsewhere })
     const body = { patient_id: id, purpose: 'emergency', reason: 'Found unconscious' }
@@ -101,22 +101,22 @@ describe('sight is asked of each answer', () => {
   })
 })
 
-describe('on both nodes counts soon', () => {
-  test('a change, and at once on its own', async () => {
+describe('is soon visible on both nodes, even if the patient is cached:', () => {
+  test('a change, which the changing node shows immediately', async () => {
     const { id } = await heldPatient()
     await scene.as('doctor')('PUT', at(id), { full_name: 'Changed' })
     expect((await read(here, 'admin', id)).body.full_name).toBe('Changed')
     await shows(there, 'admin', id, { full_name: 'Changed' })
   })
 
-  test('a patient moved elsewhere', async () => {
+  test("a patient's move to another department", async () => {
     const { id } = await heldPatient()
     await scene.as('admin')('PUT', at(id), { department_id: scene.elsewhere })
     expect((await read(here, 'nurse', id)).status).toBe(404)
     await shows(there, 'nurse', id, { status: 404 })
   })
 
-  test('a user moved here', async () => {
+  test("a user's move to the patient's department", async () => {
     const { id } = await heldPatient()
     const nurse = await scene.newcomer({ role: 'nurse', department_id: scene.elsewhere })
     expect((await read(there, nurse, id)).status).toBe(404)
@@ -137,7 +137,7 @@ describe('on both nodes counts soon', () => {
     await shows(there, 'admin', id, expected)
   })
 
-  test('the deletion of the department and of the doctor, which nobody tells of the patient', async () => {
+  test('the deletion of the department and the doctor, without a change of the patient', async () => {
     const { body: department } = await scene.as('admin')('POST', '/api/admin/departments', {
       name: 'Short-lived',
     })
@@ -155,7 +155,7 @@ describe('on both nodes counts soon', () => {
   })
 })
 
-test('what was rolled back was never held', async () => {
+test('a change that was rolled back is never cached', async () => {
   const identifiers = [{ system: 'insurer', value: crypto.randomUUID() }]
   await scene.patient({ identifiers })
   const { id } = await heldPatient()
@@ -165,7 +165,7 @@ test('what was rolled back was never held', async () => {
     expect((await read(node, 'admin', id)).body).toMatchObject({ full_name: 'Paula Patient' })
 })
 
-test('a slow read that a change overtakes is not held, and nobody joins it', async () => {
+test('a slow read is neither cached nor shared if the patient changes during it', async () => {
   const proxy = await proxyTo(here.database)
   const database = { ...here.database, address: { url: proxy.url } }
   const far = await openService({ database })
@@ -177,7 +177,7 @@ test('a slow read that a change overtakes is not held, and nobody joins it', asy
   const early = read(far, doctor, id)
   await held.answered
   await scene.as('admin')('PUT', at(id), { full_name: 'New' })
-  // Topics are heard in their order: once this one is, the other was.
+  // Notifications arrive in order, so the earlier one has arrived as well.
   await scene.as('admin')('PUT', `/api/admin/users/${doctor.id}`, { full_name: 'Heard' })
   await until('the node has heard', async () => {
     const { body } = await far.call('GET', '/api/users/me', doctor)
@@ -190,8 +190,8 @@ test('a slow read that a change overtakes is not held, and nobody joins it', asy
   await far.close()
 })
 
-describe('what is held for long', () => {
-  test('is read anew after its time', async () => {
+describe('a patient who stays in the cache for long', () => {
+  test('is read again after the maximum age', async () => {
     const { id } = await scene.patient()
     const config = { PATIENT_CACHE_TTL_SECONDS: 10 }
     const brief = await openService({ database: here.database, config })
@@ -209,7 +209,7 @@ describe('what is held for long', () => {
     await brief.close()
   })
 
-  test('under a key that is gone is gone within a second', async () => {
+  test('is dropped within a second after the data key is destroyed', async () => {
     await heldPatient()
     await here.database.sql(`select pg_notify('wardkeep_changes', 'keys')`)
     for (const node of [here, there])
@@ -217,8 +217,8 @@ describe('what is held for long', () => {
   })
 })
 
-describe('each read is journaled', () => {
-  test('also those from memory', async () => {
+describe('each read of a patient is journaled', () => {
+  test('even if it uses the cache', async () => {
     const { id } = await heldPatient()
     for (let i = 0; i < 3; i++) await read(here, 'doctor', id)
     const entries = await here.database.sql(
@@ -228,7 +228,7 @@ describe('each read is journaled', () => {
     expect(entries).toHaveLength(3)
   })
 
-  test('or refused: nothing leaves the memory of a node whose database is away', async () => {
+  test('or refused: a node without its database returns nothing from the cache', async () => {
     const proxy = await proxyTo(here.database)
     const far = await openService({
       database: { ...here.database, address: { url: proxy.url } },

@@ -1,16 +1,16 @@
-/** A department goes however many patients it has, all at once and with one entry. */
+/** Deleting a department with any number of patients takes one transaction and writes one journal entry. */
 import { expect, test } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-test('its patients are in none then, which may take longer than other statements', async () => {
+test('deleting a department removes it from all its patients, beyond the usual time limit', async () => {
   const service = await openService()
   const { sql } = service.database
   const { as, clinic, elsewhere, patient } = await openPatientScene(service)
   const ids: number[] = []
   for (const department_id of [elsewhere, elsewhere, clinic.departmentId])
     ids.push((await patient({ department_id })).id)
-  // Stands for very many patients: less than a minute is not enough.
+  // Simulates very many patients, for whom a limit under a minute is not enough.
   await sql(`
     create function take_long() returns trigger language plpgsql as $$
     begin
@@ -32,7 +32,7 @@ test('its patients are in none then, which may take longer than other statements
     "select resource_id from journal where action = 'department.deleted'",
   )
   expect(entries).toEqual([{ resource_id: String(elsewhere) }])
-  // What others do keeps the usual limit.
+  // Changes by other users still have the usual limit.
   const change = await as('admin')('PUT', `/api/patients/${ids[0]}`, { phone: '1' })
   expect(change.status).toBe(503)
 })

@@ -1,14 +1,14 @@
-/** Search tokens of an earlier fold are made again, also beside patients who do not open. */
+/** Search tokens of an earlier fold are recomputed, also next to undecryptable patients. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('makes old tokens again in every tenant, and leaves patients alone who do not open', async () => {
+it('recomputes outdated search tokens in every tenant, and skips undecryptable patients', async () => {
   const service = await openService()
   const { sql } = service.database
   const [north, south] = [await openPatientScene(service), await openPatientScene(service)]
   const ids: number[] = []
-  // Interleaved, more than one batch, and the first ones unreadable.
+  // The outdated rows are interleaved, fill more than one batch, and begin with unreadable ones.
   for (let made = 0; made < 130; made += 1) {
     const scene = made % 2 ? north : south
     ids.push((await scene.patient({ full_name: `Łucja ${made}` })).id)

@@ -1,9 +1,9 @@
-/** `identifier_taken` reveals that somebody is a patient, so guesses are throttled and journaled. */
+/** The error `identifier_taken` reveals that somebody is a patient, so guesses are throttled and journaled. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('throttles and journals guesses at the identifier of a patient whom the user may not see', async () => {
+it('throttles and journals guesses at the identifier of a patient whom the user cannot see', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const secret = 'A-4711'
@@ -15,9 +15,9 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   const statuses: number[] = []
   for (let times = 0; times < 12; times += 1) statuses.push((await guess(secret)).status)
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 409), 429, 429])
-  // The wait tells nothing: a free identifier gets the same answer.
+  // The wait reveals nothing, because a free identifier gets the same response.
   expect((await guess('free')).status).toBe(429)
-  // Other work goes on, for the nurse and for others.
+  // Other requests of the nurse are not throttled, and neither are other users.
   expect((await nurse('POST', '/api/patients', { full_name: 'Plain' })).status).toBe(201)
   expect(
     (
@@ -35,7 +35,7 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   expect(JSON.stringify(body)).not.toContain('4711')
 })
 
-it('counts guesses by change like those by creation', async () => {
+it('counts guesses made by changing a patient like those made by creating one', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const taken = [{ system: 'mrn', value: 'C-1' }]

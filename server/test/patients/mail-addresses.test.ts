@@ -1,4 +1,4 @@
-/** Addresses below international domains, of patients and of accounts. */
+/** E-mail addresses with internationalized domains, of patients and of accounts. */
 import { beforeAll, expect, it } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -15,15 +15,18 @@ it.each([
   ['info@praxis-müller.example', 'INFO@xn--praxis-mller-klb.example'],
   ['почта@почта.рф', 'Почта@ПОЧТА.РФ'],
   ['jörg@example.org', 'Jörg@example.org'],
-])('keeps the address %s of a patient, and finds it by %s', async (email, search) => {
-  const { id } = await scene.patient({ email })
-  const admin = scene.as('admin')
-  expect((await admin('GET', `/api/patients/${id}`)).body.email).toBe(email)
-  const { body } = await admin('POST', '/api/patients/search', { search })
-  expect(body.items.map((one: { id: number }) => one.id)).toEqual([id])
-})
+])(
+  'stores the address %s of a patient unchanged, and finds the patient by %s',
+  async (email, search) => {
+    const { id } = await scene.patient({ email })
+    const admin = scene.as('admin')
+    expect((await admin('GET', `/api/patients/${id}`)).body.email).toBe(email)
+    const { body } = await admin('POST', '/api/patients/search', { search })
+    expect(body.items.map((one: { id: number }) => one.id)).toEqual([id])
+  },
+)
 
-it('takes an account below an international domain, by its ASCII form', async () => {
+it('finds an account with an internationalized domain by the ASCII form of the domain', async () => {
   const admin = scene.as('admin')
   const user = { full_name: 'Jo', password: 'Quiet-Harbour-60', role: 'nurse' }
   const created = await admin('POST', '/api/admin/users', {

@@ -1,9 +1,9 @@
-/** Numbers and names as people paste them: what clings to them is not kept. */
+/** Stray characters around pasted numbers and names are removed. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('keeps numbers without direction marks, and lines without the quotes around them', async () => {
+it('stores pasted numbers without direction marks, and pasted lines without surrounding quotes', async () => {
   const scene = await openPatientScene(await openService())
   const patient = await scene.patient({
     full_name: '“Paula Patient”',
@@ -20,7 +20,7 @@ it('keeps numbers without direction marks, and lines without the quotes around t
   )
 })
 
-it('refuses a number of nothing but marks and quotes', async () => {
+it('rejects a number that consists only of direction marks and quotes', async () => {
   const scene = await openPatientScene(await openService())
   const { status, body } = await scene.as('admin')('POST', '/api/patients', {
     full_name: 'Paula',

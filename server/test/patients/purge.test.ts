@@ -1,11 +1,11 @@
-/** A deleted patient is destroyed after its days, with all that it was found by, and no other is. */
+/** The purge destroys deleted patients after the retention, with their search tokens, and no other patient. */
 import { expect, test } from 'vitest'
 import { purgeDeleted } from '../../src/features/patients/upkeep/purge.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-test('deleted patients can be put back for their days, and then are gone for good', async () => {
+test('keeps deleted patients restorable for the retention period, then destroys them', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const admin = scene.as('admin')

@@ -1,4 +1,4 @@
-/** A patient's record: made, read, changed, deleted and put back. */
+/** A patient's record: created, read, changed, deleted and restored. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -26,7 +26,7 @@ const FULL = {
 const at = (id: number, rest = '') => `/api/patients/${id}${rest}`
 
 describe('a patient', () => {
-  test('has what was given, and what was not is unknown', async () => {
+  test('has the fields of the request, and null in all others', async () => {
     const made = await scene.as('doctor')('POST', '/api/patients', FULL)
     expect(made).toMatchObject({
       status: 201,
@@ -55,7 +55,7 @@ describe('a patient', () => {
     })
   })
 
-  test('changes only in what is sent, and null clears it', async () => {
+  test('changes only in the fields of the request, and null clears a field', async () => {
     const { id } = await scene.patient({ ...FULL, identifiers: [] })
     const changed = await scene.as('doctor')('PUT', at(id), { phone: null, notes: 'New.' })
     expect(changed).toMatchObject({ status: 200, body: { phone: null, notes: 'New.', version: 2 } })
@@ -65,13 +65,13 @@ describe('a patient', () => {
       expect((await scene.as('doctor')('PUT', at(id), body)).status).toBe(422)
   })
 
-  test('that nothing changes in stays at its version', async () => {
+  test('keeps the version number if nothing changes', async () => {
     const { id } = await scene.patient({ phone: '123' })
     const again = await scene.as('doctor')('PUT', at(id), { phone: '123', allergies: [] })
     expect(again).toMatchObject({ status: 200, body: { version: 1 } })
   })
 
-  test('is changed once of two who have read the same version', async () => {
+  test('accepts only one of two concurrent changes to the same version', async () => {
     const { id, version } = await scene.patient()
     const change = (notes: string) => scene.as('doctor')('PUT', at(id), { notes, version })
     const answers = await Promise.all([change('one'), change('two'), change('three')])
@@ -79,7 +79,7 @@ describe('a patient', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'conflict' })
   })
 
-  test('may be sent to a department that the sender does not see', async () => {
+  test('can be moved to a department that the user does not see', async () => {
     const sent = await scene.as('nurse')('POST', '/api/patients', {
       full_name: 'Away',
       department_id: scene.elsewhere,
@@ -92,7 +92,7 @@ describe('a patient', () => {
     expect((await scene.as('nurse')('GET', at(id))).status).toBe(404)
   })
 
-  test('has an active doctor of the tenant, and a department of it', async () => {
+  test('accepts only an active doctor and a department of the same tenant', async () => {
     const other = await openPatientScene(service)
     const { doctor, nurse } = scene.clinic.people
     for (const [field, value] of [
@@ -112,7 +112,7 @@ describe('a patient', () => {
     })
   })
 
-  test('that is deleted is gone at once, for everyone, until an admin puts it back', async () => {
+  test('disappears for everyone immediately when deleted, until an admin restores the record', async () => {
     const { id } = await scene.patient({ full_name: 'Gone Girl' })
     const admin = scene.as('admin')
     expect((await admin('DELETE', at(id))).status).toBe(204)
@@ -130,7 +130,7 @@ describe('a patient', () => {
     expect(asDoctor.status).toBe(403)
   })
 
-  test('of whom a field was changed, cut or moved is a 500, and the log says which', async () => {
+  test('is answered 500 if an encrypted field was changed, cut or moved, and the log names the field', async () => {
     const { id } = await scene.patient(FULL_BUT_IDENTIFIERS)
     const whole = await scene.patient()
     await service.database.sql(
@@ -145,8 +145,8 @@ describe('a patient', () => {
     expect(service.logged.slice(0, 1)).toMatchObject([
       [
         'error',
-        { err: { message: `patient ${id}: what is sealed does not open (notes)` } },
-        'failed',
+        { err: { message: `patient ${id}: encrypted fields cannot be decrypted (notes)` } },
+        'request failed',
       ],
     ])
     const { items } = (await scene.as('doctor')('GET', '/api/patients?limit=100')).body
@@ -170,8 +170,8 @@ describe('a patient', () => {
 
 const { identifiers: _, ...FULL_BUT_IDENTIFIERS } = FULL
 
-describe('what is refused is all told at once', () => {
-  // Until the end of the file, today is the same in the tests and in the service.
+describe('a rejected request gets all its faults reported together', () => {
+  // Until the end of the file, the tests and the service have the same date.
   beforeAll(() => service.clock.stop())
 
   const tomorrow = () =>
@@ -208,7 +208,7 @@ describe('what is refused is all told at once', () => {
         identifiers: [
           { system: 'ward', value: 'X|9' },
           { system: 'ward|X', value: '9' },
-          // Wide, which is spelled as the other.
+          // Full-width characters, which spell the same identifier as the other one.
           { system: 'ward\uff5cX', value: '9' },
         ],
         birth_date: '1849-01-01',
@@ -241,7 +241,7 @@ describe('what is refused is all told at once', () => {
     }
   })
 
-  test('nobody is born later than today anywhere on earth', async () => {
+  test('a birth date that is later than today everywhere on earth is rejected', async () => {
     const born = (birth_date: string) =>
       scene.as('doctor')('POST', '/api/patients', { full_name: 'X', birth_date })
     expect((await born(tomorrow())).status).toBe(422)

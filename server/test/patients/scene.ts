@@ -1,4 +1,4 @@
-/** A clinic with two departments and people who see different patients. */
+/** A clinic with two departments and users who see different patients. */
 import { type Clinic, makeClinic, PASSWORD, superadmin } from '../support/clinics.ts'
 import { signInAs } from '../support/people.ts'
 import type { Answer, Service } from '../support/service.ts'
@@ -6,17 +6,17 @@ import { until } from '../support/until.ts'
 
 export interface PatientScene {
   clinic: Clinic
-  /** Another department than that of the clinic's people. */
+  /** A department to which none of the clinic's users belong. */
   elsewhere: number
-  /** As one of the clinic's people, or with a token. */
+  /** Calls as one of the clinic's users, or with any token. */
   as(who: keyof Clinic['people'] | { token: string }): Call
-  /** A patient of the department, made by the admin. */
+  /** Creates a patient of the department as the admin. */
   patient(fields?: object): Promise<any>
-  /** Another of the clinic's people, signed in. */
+  /** Creates another user of the clinic and signs the user in. */
   newcomer(fields: object): Promise<{ id: number; token: string }>
 }
 
-/** Waits until the node hears of the others' changes: before, it holds nothing of patients. */
+/** Waits until the node receives the others' notifications. It caches no patients before. */
 export const hears = (node: Service, token: string) =>
   until('the node hears of changes', async () => {
     const { body } = await node.call('GET', '/api/admin/health', { token })
@@ -24,13 +24,13 @@ export const hears = (node: Service, token: string) =>
   })
 
 /**
- * Waits until the node has heard of all that was committed before on any, its own echo included: a change
- * by another node comes behind it.
+ * Waits until the node has received all notifications committed before, including its own. A change by another node
+ * follows them.
  */
 export async function hearsAll(node: Service, other: Service, { people }: Clinic): Promise<void> {
   const full_name = crypto.randomUUID()
   const { token } = people.admin
-  // Held, so that what is shown next is what was heard.
+  // The patient is cached, so the next response shows the notified change.
   await node.call('GET', '/api/users/me', people.auditor)
   await other.call('PUT', `/api/admin/users/${people.auditor.id}`, { token, body: { full_name } })
   await until('the node has heard', async () => {
@@ -39,7 +39,7 @@ export async function hearsAll(node: Service, other: Service, { people }: Clinic
   })
 }
 
-/** Reads a patient until the node answers from memory. */
+/** Reads a patient until the node returns the patient from its cache. */
 export const holdsPatient = (node: Service, { people }: Clinic, id: number) =>
   until('the patient is held', async () => {
     const { token } = people.admin

@@ -1,4 +1,4 @@
-/** Patients are found by exact names, identifiers, phones and addresses, in whatever spelling. */
+/** Patient search by exact names, identifiers, phone numbers and addresses, in any spelling. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -31,7 +31,7 @@ const found = async (body: object) => {
   return answer.body.items.map(({ id }: { id: number }) => id)
 }
 
-describe('a search', () => {
+describe('a patient search', () => {
   test.each([
     'MÜLLER-Lüdenscheidt, José',
     'jose muller ludenscheidt',
@@ -45,7 +45,7 @@ describe('a search', () => {
     'ward｜x｜9',
     '+4930 1234',
     'JOSE.MUELLER@north.example',
-  ])('finds the one whom it means: %s', async (search) => {
+  ])('finds exactly the intended patient: %s', async (search) => {
     expect(await found({ search })).toEqual([jose])
     const query = new URLSearchParams({ search })
     const listed = await scene.as('doctor')('GET', `/api/patients?${query}`)
@@ -60,11 +60,11 @@ describe('a search', () => {
     'A12345',
     '--',
     '1931-04-05',
-  ])('finds nobody by a part, or by another spelling than the one: %s', async (search) =>
+  ])('finds nobody by a part of a name or by a different spelling: %s', async (search) =>
     expect(await found({ search })).toEqual([]),
   )
 
-  test('is narrowed by the other filters', async () => {
+  test('also applies the other filters', async () => {
     const search = 'jose muller ludenscheidt'
     expect(await found({ search, birth_date: '1931-04-05' })).toEqual([jose])
     expect(await found({ search, birth_date: '1931-04-06' })).toEqual([])
@@ -72,7 +72,7 @@ describe('a search', () => {
     expect(await found({ search, department_id: scene.elsewhere })).toEqual([])
   })
 
-  test('follows a change at once', async () => {
+  test('finds a changed patient immediately', async () => {
     const { id } = await scene.patient({ full_name: 'Before Wedding', phone: '555' })
     await scene.as('doctor')('PUT', `/api/patients/${id}`, { full_name: 'After Wedding' })
     expect(await found({ search: 'before wedding' })).toEqual([])
@@ -82,7 +82,7 @@ describe('a search', () => {
     expect(await found({ search: '555' })).toEqual([])
   })
 
-  test('stands in no log line and no entry', async () => {
+  test('is written to no log line and no journal entry', async () => {
     service.logged.length = 0
     const search = 'Zanzibar Unheard'
     await found({ search })
@@ -95,16 +95,16 @@ describe('a search', () => {
   })
 })
 
-describe('an identifier', () => {
+describe('an identifier of a patient', () => {
   const spellings = ['AB-1', 'ab 1', 'A.B.1', 'ａｂ１', 'aB–1', 'Ab1', 'a b 1', 'ÁB1']
 
-  test('is one living patient’s of the tenant, of sixteen at once, in all spellings and on all nodes', async () => {
+  test('is accepted for only one living patient of a tenant, among sixteen concurrent requests in any spelling', async () => {
     const node = await openService({ database: service.database })
     const { admin, doctor } = scene.clinic.people
     const answers = await Promise.all(
       [...spellings, ...spellings].map((value, index) =>
         [service, node][index % 2]?.call('POST', '/api/patients', {
-          // Two users, as one has to wait after ten refusals.
+          // Uses two users, because one user has to wait after ten refusals.
           token: index < 8 ? admin.token : doctor.token,
           body: { full_name: `Number ${index}`, identifiers: [{ system: 'Race', value }] },
         }),
@@ -118,7 +118,7 @@ describe('an identifier', () => {
     expect(listed.body.total).toBe(1)
   })
 
-  test('may be that of another system, and of another tenant', async () => {
+  test('can be used again in another system, and in another tenant', async () => {
     const other = await openPatientScene(service)
     const identifiers = [{ system: 'mine', value: '1' }]
     await scene.patient({ identifiers })
@@ -126,7 +126,7 @@ describe('an identifier', () => {
     await scene.patient({ identifiers: [{ system: 'yours', value: '1' }] })
   })
 
-  test('is free once its patient is deleted, who then comes back no more', async () => {
+  test('becomes free when its patient is deleted, and the patient can then not be restored', async () => {
     const identifiers = [{ system: 'free', value: '1' }]
     const { id } = await scene.patient({ identifiers })
     const admin = scene.as('admin')
@@ -142,8 +142,8 @@ describe('an identifier', () => {
   })
 })
 
-describe('a list', () => {
-  test('goes by key over all of them, each once, whichever way it is asked for', async () => {
+describe('a list of patients', () => {
+  test('is paged by key and contains each patient once, with GET and with POST', async () => {
     const own = await openPatientScene(service)
     const ids: number[] = []
     for (let n = 0; n < 7; n += 1) ids.push((await own.patient({ full_name: `P ${n}` })).id)
@@ -163,14 +163,14 @@ describe('a list', () => {
         expect(body.total).toBe(7)
         seen.push(...body.items.map(({ id }: { id: number }) => id))
         after = body.next
-        // Somebody writes meanwhile.
+        // Another user writes while the pages are read.
         if (seen.length === 2) await own.patient({ department_id: own.elsewhere })
       } while (after)
       expect(seen.toSorted((a, b) => a - b)).toEqual(ids)
     }
   })
 
-  test('takes no page with a cursor, and sorts by nothing that is sealed', async () => {
+  test('rejects a page number with a cursor, and sorting by encrypted fields', async () => {
     const doctor = scene.as('doctor')
     const { body } = await doctor('GET', '/api/patients?limit=1')
     const refused = await doctor('POST', '/api/patients/search', {

@@ -1,4 +1,4 @@
-/** Who sees which patients: one by one, in lists, in totals and as duplicates, on every node. */
+/** The patients that a caller sees in single records, lists, totals and duplicates, on every node. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -6,7 +6,7 @@ import { type Call, openPatientScene, type PatientScene } from './scene.ts'
 
 let service: Service
 let scene: PatientScene
-/** By where they are. */
+/** The test patients by their department. */
 let patients: Record<'here' | 'elsewhere' | 'nowhere', number>
 const seers: Record<string, Call> = {}
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
     elsewhere: await made(scene.elsewhere),
     nowhere: await made(scene.clinic.departmentId),
   }
-  // Left out or null, the department of a new patient is that of who creates it; a change clears it.
+  // A new patient without a department gets the creator's department. An update to null clears it.
   await scene.as('admin')('PUT', `/api/patients/${patients.nowhere}`, { department_id: null })
   for (const role of ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)
     seers[role] = scene.as(role)
@@ -47,18 +47,18 @@ const SEEN: Record<string, readonly (typeof EVERYONE)[number][]> = {
   homeless: [],
 }
 
-describe.each(Object.entries(SEEN))('%s', (who, places) => {
+describe.each(Object.entries(SEEN))('the caller %s', (who, places) => {
   const call: Call = (...args) => (seers[who] as Call)(...args)
   const seen = () => places.map((place) => patients[place]).sort((a, b) => a - b)
 
-  test('reads those patients and no others', async () => {
+  test('can read the patients of their role and department, and no others', async () => {
     for (const place of EVERYONE) {
       const { status } = await call('GET', `/api/patients/${patients[place]}`)
       expect([place, status]).toEqual([place, places.includes(place) ? 200 : 404])
     }
   })
 
-  test('has them in every list and total, and no others', async () => {
+  test('finds these patients in every list and total, and no others', async () => {
     const queries = [
       {},
       { search: 'name same' },
@@ -76,7 +76,7 @@ describe.each(Object.entries(SEEN))('%s', (who, places) => {
     expect(body.total).toBe(places.includes('elsewhere') ? 1 : 0)
   })
 
-  test('changes those and no others', async () => {
+  test('can change these patients and no others', async () => {
     if (who.toLowerCase().includes('auditor')) return
     for (const place of EVERYONE) {
       const { status } = await call('PUT', `/api/patients/${patients[place]}`, {
@@ -87,7 +87,7 @@ describe.each(Object.entries(SEEN))('%s', (who, places) => {
   })
 })
 
-test('a duplicate is told of to those who see it', async () => {
+test('a duplicate identifier is reported only to users who can see the other patient', async () => {
   const made = async (who: string) => {
     const body = { ...NAMED, full_name: 'NAME, same', department_id: null }
     const answer = await (seers[who] as Call)('POST', '/api/patients', body)
@@ -104,8 +104,8 @@ test('a duplicate is told of to those who see it', async () => {
   await scene.as('admin')('DELETE', `/api/patients/${other.id}`)
 })
 
-describe.each(['receptionist', 'auditor'] as const)('of a record the %s', (role) => {
-  test('is not shown the clinical fields, and is told so', async () => {
+describe.each(['receptionist', 'auditor'] as const)('a record read by the role %s', (role) => {
+  test('lacks the clinical fields, and says so', async () => {
     const shown = [
       (await scene.as(role)('GET', `/api/patients/${patients.here}`)).body,
       (await scene.as(role)('GET', '/api/patients')).body.items[0],
@@ -118,7 +118,7 @@ describe.each(['receptionist', 'auditor'] as const)('of a record the %s', (role)
   })
 })
 
-test('a receptionist writes no clinical field, and what they leave out stays', async () => {
+test("a receptionist's edit keeps the clinical fields unchanged", async () => {
   const path = `/api/patients/${patients.here}`
   const call = scene.as('receptionist')
   for (const body of [{ notes: 'x' }, { notes: null }, { allergies: [], phone: '1' }])
@@ -141,7 +141,7 @@ test('a receptionist writes no clinical field, and what they leave out stays', a
   })
 })
 
-test('a user who is moved sees the other department, on another node within a second as well', async () => {
+test("a moved user sees the other department's patients within a second, on another node too", async () => {
   const { database } = service
   const node = await openService({ database })
   const mover = await scene.newcomer({ department_id: scene.clinic.departmentId })
@@ -158,7 +158,7 @@ test('a user who is moved sees the other department, on another node within a se
   }
 })
 
-test('a department that is deleted leaves its patients to those who see all', async () => {
+test('only users who see all patients see those of a deleted department', async () => {
   const admin = scene.as('admin')
   const { body: department } = await admin('POST', '/api/admin/departments', { name: 'Closing' })
   const { id } = await scene.patient({ department_id: department.id })

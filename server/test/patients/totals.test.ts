@@ -1,4 +1,4 @@
-/** The total of a list of patients is true at once, for each who asks and on every node, although it is seldom counted. */
+/** Totals of lists of patients: accurate at once for each user on every node, although rarely counted. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
   for (let made = 0; made < 5; made += 1) ids.push((await scene.patient()).id)
 })
 
-/** What each of the people is told on either node, which have to agree; the page is too small to tell by itself. */
+/** Returns each user's total, which must be the same on both nodes. The page is too small to derive the total. */
 async function totals(filter: object = {}): Promise<number[]> {
   const told: number[][] = []
   for (const node of nodes) {
@@ -35,16 +35,16 @@ async function totals(filter: object = {}): Promise<number[]> {
   return told[0] as number[]
 }
 
-/** What they are told once each node remembers what it was before. */
+/** Returns the totals after a change. Each node has cached the previous totals. */
 async function after(change: () => Promise<unknown>, filter: object = {}): Promise<number[]> {
   for (let turn = 0; turn < 2; turn += 1) await totals(filter)
   await change()
   return totals(filter)
 }
 
-test('is remembered as long as nothing changes it', async () => {
+test('a total is cached as long as nothing changes', async () => {
   const [first = 0] = await totals()
-  // Behind the back of what notes changes: nobody counts.
+  // Bypasses the triggers that record writes, so the nodes do not count again.
   await nodes[0]?.database.sql(
     `begin; alter table patients disable trigger user; delete from patients where id = ${ids.pop()};
      alter table patients enable trigger user; commit`,
@@ -52,11 +52,11 @@ test('is remembered as long as nothing changes it', async () => {
   expect((await totals())[0]).toBe(first)
 })
 
-test('follows each change at once', async () => {
+test('totals are updated immediately after each change', async () => {
   const admin = scene.as('admin')
   const at = (id?: number) => `/api/patients/${id}`
   const made: number[] = []
-  // Of what was taken away above, each now knows.
+  // Each node now counts without the row that was removed above.
   const begun = await after(async () => made.push((await scene.patient()).id))
   expect(begun).toEqual([5, 5, 5])
   const changes = { department_id: scene.elsewhere }
@@ -75,7 +75,7 @@ test('follows each change at once', async () => {
   expect(await totals()).toEqual([5, 4, 5])
 })
 
-test('of a search by what is sealed follows its change as well', async () => {
+test('the total of an encrypted search is updated after a change', async () => {
   const search = 'Namesake Twofold'
   for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
   const [first] = await totals({ search })
@@ -84,7 +84,7 @@ test('of a search by what is sealed follows its change as well', async () => {
   expect((await after(renamed, { search }))[0]).toBe(4)
 })
 
-test('of a search is true however few its page shows, and behind its end', async () => {
+test('a search returns the exact total for any page size, also after the last page', async () => {
   const search = 'Same Name'
   for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
   const [ofAll] = await totals({ search })

@@ -1,4 +1,4 @@
-/** While a tenant has two data keys, as in a rotation, nothing is missed and nothing is there twice. */
+/** A tenant has two data keys during a rotation. No patient is missed or listed twice. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -15,7 +15,7 @@ const search = async (text: string) => {
   return body.items.map(({ id }: { id: number }) => id)
 }
 
-/** How many tokens the patient has under each key. */
+/** Returns how many search tokens the patient has under each data key. */
 const tokens = async () => {
   const rows = await service.database.sql<{ data_key_id: number; count: number }>(
     'select data_key_id, count(*)::int as count from patient_tokens where patient_id = $1 group by 1',
@@ -29,7 +29,7 @@ beforeAll(async () => {
   scene = await openPatientScene(service)
   const fields = { full_name: 'Kay Keys', identifiers: IDENTIFIERS, phone: '77' }
   patient = (await scene.patient(fields)).id
-  // The next to write makes another key; what is under this one stays so.
+  // The next write creates another key. Existing rows keep the first key.
   await service.app.db.acrossTenants(async (tx) => {
     await tx.db
       .updateTable('data_keys')
@@ -46,7 +46,7 @@ beforeAll(async () => {
   keys = rows.map(({ id }) => id)
 })
 
-test('who is under the old key is read and found, and has their identifier alone', async () => {
+test('during a rotation, a patient under the old key can be read and found, and identifiers stay unique', async () => {
   expect(keys).toHaveLength(2)
   const read = await scene.as('doctor')('GET', `/api/patients/${patient}`)
   expect(read).toMatchObject({ status: 200, body: { full_name: 'Kay Keys' } })
@@ -58,7 +58,7 @@ test('who is under the old key is read and found, and has their identifier alone
   expect(await tokens()).toEqual({ [keys[0] as number]: 4 })
 })
 
-test('a change writes the whole record under the new key, found by either until the old one goes', async () => {
+test('during a rotation, a changed record gets the new key, and is found until the old key is destroyed', async () => {
   const path = `/api/patients/${patient}`
   expect((await scene.as('doctor')('PUT', path, { notes: 'x' })).status).toBe(200)
   const [row] = await service.database.sql('select data_key_id from patients where id = $1', [

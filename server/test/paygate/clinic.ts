@@ -1,4 +1,4 @@
-/** A service that paygate sends its notices to, with a clinic that is paid, and what has become of it. */
+/** A service with paygate as its provider, a clinic with payments, and their state. */
 import { randomUUID } from 'node:crypto'
 import { parseNetworks } from '../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -10,7 +10,7 @@ export type Row = Record<string, any>
 
 type Options = NonNullable<Parameters<typeof openService>[0]>
 
-/** The configuration of a service whose provider this is; only what the test says is reconciled. */
+/** Returns the configuration for this provider. Reconciliation runs only where a test enables it. */
 export const settingsOf = (paygate: Paygate) => ({
   PAYGATE_API_URL: paygate.url,
   PAYGATE_SHOP_ID: SHOP.id,
@@ -37,15 +37,15 @@ export async function openPaidClinic({ config, ...options }: Options = {}) {
     root,
     metadata,
     send: senderTo(service),
-    /** A payment of the clinic, as the provider has it from now on. */
+    /** Sets a payment of the clinic at the provider. */
     pay: (id: string, payment: Partial<ApiPayment> = {}) =>
       paygate.put({ id, metadata, ...payment }),
     rows: () => sql<Row>('select * from payment_notifications order by id'),
     payments: () => sql<Row>('select * from payments order by id'),
     entries: () => sql<Row>("select * from journal where action like 'payment.%' order by id"),
     health: async () => {
-      // Signed in anew: the clock may have been moved past any token's end. And out again: the oldest
-      // of too many sessions would end.
+      // A new session, because a moved clock may have expired any token. Ended afterwards: too many sessions would end
+      // the oldest.
       const { token } = await superadmin(service)
       const { body } = await service.call('GET', '/api/admin/health', { token })
       await service.call('POST', '/api/auth/logout', { token })
@@ -56,13 +56,13 @@ export async function openPaidClinic({ config, ...options }: Options = {}) {
 
 export type PaidClinic = Awaited<ReturnType<typeof openPaidClinic>>
 
-/** Sends a notice to a service, from 127.0.0.1 unless a proxy says otherwise. */
+/** Sends a notification to a service, from 127.0.0.1 unless a proxy header says otherwise. */
 export function senderTo(service: Service) {
   return (payload: string | Buffer, headers: Record<string, string> = {}) =>
     service.call('POST', '/webhooks/paygate', { payload, headers })
 }
 
-/** Waits until the only row of the inbox is so. */
+/** Waits until the only row of the inbox matches. */
 export async function untilRow(scene: Pick<PaidClinic, 'rows'>, expected: Row): Promise<Row> {
   return until(`the notification is ${JSON.stringify(expected)}`, async () => {
     const [row] = await scene.rows()

@@ -1,12 +1,12 @@
-/** A notice that cannot be applied keeps no other from it, and is applied once its payment is corrected. */
+/** A notification that cannot be applied: it blocks no other, and is applied once its payment is corrected. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Read } from '../../src/features/payments/applying/apply.ts'
-import { startWorker } from '../../src/features/payments/inbox/worker.ts'
+import { startInboxWorker } from '../../src/features/payments/inbox/worker.ts'
 import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
 import { openPaidClinic, untilRow } from './clinic.ts'
 
-test('a payment whose tenant is corrected is applied to the other, and sealed for it', async () => {
+test('a payment whose tenant was corrected is applied to that tenant, and encrypted for it', async () => {
   const scene = await openPaidClinic()
   const { clinic, root, service } = scene
   const payment = scene.pay('p1', { amount: { value: 'much', currency: 'EUR' } })
@@ -28,7 +28,7 @@ test('a payment whose tenant is corrected is applied to the other, and sealed fo
   expect(read).toMatchObject({ status: 200, body: { body: notice } })
 })
 
-test('what the database refuses of one is logged, and the others are applied', async () => {
+test('a notification that the database refuses is logged, and the others are applied', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   for (const id of ['p1', 'p2', 'p3'])
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay(id)))
@@ -45,7 +45,7 @@ test('what the database refuses of one is logged, and the others are applied', a
   }
   const logged: unknown[] = []
   const at = (fields: unknown) => void logged.push(fields)
-  const worker = startWorker(
+  const worker = startInboxWorker(
     {
       db: scene.service.app.db,
       clock: scene.service.clock,

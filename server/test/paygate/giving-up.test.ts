@@ -1,4 +1,4 @@
-/** For how long a notice is asked about: a day in which somebody could ask, not one on the wall. */
+/** A notification is verified for a day in which the API could be queried, not for a day of clock time. */
 import { describe, expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -7,7 +7,7 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
-test('the day begins anew when the credentials are accepted again', async () => {
+test('the day until a notification fails starts again when the credentials are accepted again', async () => {
   const scene = await openPaidClinic()
   scene.paygate.changeKey('another')
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
@@ -31,7 +31,7 @@ test('the day begins anew when the credentials are accepted again', async () => 
   expect(away).toMatchObject({ state: 'received', tries: 1 })
 })
 
-test('a day without anybody who could ask ends nothing', async () => {
+test('the day until a notification fails does not run while no node could ask the API', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
   await scene.service.database.sql(
@@ -50,8 +50,8 @@ test('a day without anybody who could ask ends nothing', async () => {
   expect(row).toMatchObject({ state: 'received', tries: 1 })
 })
 
-describe('what waits past the retention', () => {
-  /** A notice that the API refused to say anything about, and nobody who asks any more. */
+describe('a notification that is still pending after the retention', () => {
+  /** Creates a notification whose verification the API refused. No node queries the API any longer. */
   async function openForgotten(isAsked: boolean) {
     const scene = await openPaidClinic({ role: 'api' })
     scene.paygate.changeKey('another')
@@ -75,7 +75,7 @@ describe('what waits past the retention', () => {
     return { ...scene, tidy, process }
   }
 
-  test('has failed, can be processed once more, and is gone with the next upkeep', async () => {
+  test('fails, can be retried once, and is deleted by the next upkeep', async () => {
     const { rows, tidy, process } = await openForgotten(true)
     await tidy(29.9)
     expect(await rows()).toMatchObject([{ state: 'received' }])
@@ -86,20 +86,20 @@ describe('what waits past the retention', () => {
     expect(await process()).toMatchObject({ status: 200, body: { state: 'received' } })
     await tidy(30.1)
     expect(await rows()).toMatchObject([{ state: 'failed' }])
-    // As where the job is tried again behind a stop.
+    // Simulates a retry of the job after a shutdown.
     await tidy(30.1)
     expect(await rows()).toHaveLength(1)
     await tidy(30.2)
     expect(await rows()).toEqual([])
   })
 
-  test('has failed as not configured where its provider is configured no more', async () => {
+  test('fails as not configured if its provider was removed from the configuration', async () => {
     const { rows, tidy } = await openForgotten(false)
     await tidy(30.1)
     expect(await rows()).toMatchObject([{ state: 'failed', reason: 'not_configured' }])
   })
 
-  test('is left to whoever asks about it just now', async () => {
+  test('is left to the node that is currently verifying it', async () => {
     const { rows, tidy, service } = await openForgotten(true)
     await service.database.sql(
       "update payment_notifications set leased_until = now() + interval '31 days'",
@@ -109,11 +109,11 @@ describe('what waits past the retention', () => {
   })
 })
 
-describe('what waits in vain', () => {
+describe('a notification that can never be applied', () => {
   const processBy = (node: Service, id: number, token: string) =>
     node.call('POST', `/api/admin/payment-notifications/${id}/process`, { token })
 
-  test('has failed when it is processed by hand where its provider is configured no more', async () => {
+  test('fails on a manual retry if its provider is no longer configured', async () => {
     const scene = await openPaidClinic({ role: 'api' })
     const { database } = scene.service
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
@@ -132,7 +132,7 @@ describe('what waits in vain', () => {
     expect((await processBy(scene.service, id, token)).body).toMatchObject({ state: 'received' })
   })
 
-  test('has failed where it does not open, instead of being claimed for ever', async () => {
+  test('fails if it cannot be decrypted, instead of being claimed forever', async () => {
     const scene = await openPaidClinic({ role: 'api' })
     const { database } = scene.service
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))

@@ -1,4 +1,4 @@
-/** The service killed with -9 while it asks paygate's API: what was answered 200 is asked about again. */
+/** A service killed with -9 while it queries paygate's API: notifications answered 200 are verified again. */
 import { expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
 import { query } from '../support/embedded.ts'
@@ -7,7 +7,7 @@ import { PLAIN, startService, tokenOf } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('a kill during the questions loses no notice, and applies none twice', {
+test('a kill during verification loses no notification, and no notification is applied twice', {
   timeout: 180_000,
 }, async () => {
   const paygate = await openPaygateApi()
@@ -47,7 +47,7 @@ test('a kill during the questions loses no notice, and applies none twice', {
 
   paygate.misbehave(undefined)
   const second = await startService(env)
-  // The leases of the dead: over in a minute, which is not waited for here.
+  // Expires the dead process's leases, which would take a minute.
   await query(
     database,
     "update payment_notifications set leased_until = now() where state = 'received'",

@@ -1,4 +1,4 @@
-/** Notices of paygate: stored before they are answered, asked about afterwards, applied as its API says. */
+/** Notifications of paygate are stored before the response, verified afterwards, and applied as the API says. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR, SECOND } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -11,12 +11,12 @@ const TAKEN = { status: 200, body: { received: true } }
 
 let scene: PaidClinic
 
-describe('a notice', () => {
+describe('a notification of paygate', () => {
   beforeEach(async () => {
     scene = await openPaidClinic()
   })
 
-  test('moves the payment as the API says, and tells of it', async () => {
+  test('updates the payment to what the API returns, and publishes an event', async () => {
     const payment = scene.pay('p1', { payer: { name: 'Ann Payer' }, description: 'knee surgery' })
     const lie = { ...payment, amount: { value: '1.00', currency: 'EUR' } }
     expect(await scene.send(scene.paygate.noticeOf('payment.succeeded', lie))).toMatchObject(TAKEN)
@@ -38,7 +38,7 @@ describe('a notice', () => {
       expect(told).not.toContain(word)
   })
 
-  test('is answered while the API stalls: nobody waits for it but the work behind', async () => {
+  test('gets its response while the API stalls: only the background work waits', async () => {
     const payment = scene.pay('p1')
     scene.paygate.misbehave(() => 'stall')
     expect(await scene.send(scene.paygate.noticeOf('payment.succeeded', payment))).toMatchObject(
@@ -51,7 +51,7 @@ describe('a notice', () => {
     await untilRow(scene, { state: 'applied' })
   })
 
-  test('is asked about again after 5 seconds where the API lags, and applied once it does not', async () => {
+  test('is verified again after 5 seconds if the API lags, and is then applied', async () => {
     const payment = scene.pay('p1', { status: 'pending' })
     const notice = scene.paygate.noticeOf('payment.succeeded', { ...payment, status: 'succeeded' })
     await scene.send(notice)
@@ -64,12 +64,12 @@ describe('a notice', () => {
     expect(await scene.payments()).toMatchObject([{ status: 'succeeded' }])
   })
 
-  test('that the API denies for a day has failed; one that comes again is asked about at once', async () => {
+  test('fails after the API has denied the payment for a day, and is verified immediately if sent again', async () => {
     const payment = scene.pay('p1', { status: 'pending' })
     const notice = scene.paygate.noticeOf('payment.succeeded', { ...payment, status: 'succeeded' })
     await scene.send(notice)
     await untilRow(scene, { state: 'received', reason: 'not_confirmed' })
-    // As if it had been asked about all day.
+    // Simulates a day of verification attempts.
     await scene.service.database.sql('update payment_notifications set tries = 20')
     scene.service.clock.advance(DAY)
     await untilRow(scene, { state: 'failed', reason: 'not_confirmed' })
@@ -80,7 +80,7 @@ describe('a notice', () => {
     expect(await scene.entries()).toHaveLength(1)
   })
 
-  test('waits for as long as the API refuses the credentials, and the health report says so', async () => {
+  test('waits while the API refuses the credentials, and the health report shows that', async () => {
     scene.paygate.changeKey('another')
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     await untilRow(scene, { state: 'received', reason: 'provider_refused' })
@@ -95,20 +95,20 @@ describe('a notice', () => {
     await untilPaygate('ok')
   })
 
-  test('of a type that nobody knows is ignored, and not asked about', async () => {
+  test('is ignored without verification if its type is unknown', async () => {
     const { paygate } = scene
     await scene.send(paygate.noticeOf('payment.method_changed', scene.pay('p1')))
     await untilRow(scene, { state: 'ignored', reason: null })
     expect(paygate.asked).toEqual([])
   })
 
-  test('goes by the clock of the database among open states, whatever the nodes think', async () => {
+  test("is ordered by the database's clock among open states, not by a node's clock", async () => {
     const late = await openService({
       background: ['payments'],
       database: scene.service.database,
       config: settingsOf(scene.paygate),
     })
-    // One node is an hour ahead: what the other one hears later has to stand.
+    // One node is an hour ahead. The later notification on the other node must win.
     scene.service.clock.advance(HOUR)
     await scene.send(
       scene.paygate.noticeOf('payment.pending', scene.pay('p1', { status: 'pending' })),
@@ -126,7 +126,7 @@ describe('a notice', () => {
     )
   })
 
-  test('of a refund sets what is refunded, and never takes it back', async () => {
+  test('about a refund sets the refunded amount, and never lowers it', async () => {
     const sum = (value: string) => ({ value, currency: 'EUR' })
     const refund = (id: string, value: string, counted: string) => {
       const payment = scene.pay('p1', { refunded_amount: sum(counted) })
@@ -146,7 +146,7 @@ describe('a notice', () => {
     ])
   })
 
-  test('sent 32 times at once to two nodes is one', async () => {
+  test('is applied once when sent 32 times concurrently to two nodes', async () => {
     const second = await openService({
       background: ['payments'],
       database: scene.service.database,
@@ -179,8 +179,8 @@ const untilPaygate = (is: string) =>
 const untilSomething = (isSo: () => Promise<boolean>) =>
   until('it is so', async () => (await isSo()) || undefined)
 
-describe('what is not stored', () => {
-  test('comes from an address that is not in the networks, whatever its X-Forwarded-For says', async () => {
+describe('a paygate request is not stored if it', () => {
+  test('comes from an address outside the networks, with any X-Forwarded-For', async () => {
     scene = await openPaidClinic({ config: { TRUSTED_PROXIES: 1 } })
     const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
     const from = (address: string) => scene.send(notice, { 'x-forwarded-for': address })
@@ -191,7 +191,7 @@ describe('what is not stored', () => {
     expect(await from('203.0.113.9, ::ffff:127.0.0.5')).toMatchObject(TAKEN)
   })
 
-  test('is no notice, or more than 256 KiB', async () => {
+  test('is not a notification, or exceeds 256 KiB', async () => {
     scene = await openPaidClinic()
     const refused = { status: 400, body: { code: 'notification_unreadable' } }
     for (const body of ['', '{', '[]', '{"event":"payment.succeeded"}', '{"object":{"id":"p1"}}'])
@@ -204,7 +204,7 @@ describe('what is not stored', () => {
   })
 })
 
-test('while paygate is not configured notices are kept, and proven once it is', async () => {
+test('notifications are kept while paygate is not configured, and verified later', async () => {
   scene = await openPaidClinic()
   const nothing = Object.fromEntries(
     Object.keys(settingsOf(scene.paygate)).map((name) => [name, undefined]),
@@ -222,7 +222,7 @@ test('while paygate is not configured notices are kept, and proven once it is', 
   const tried = await scene.service.call('POST', process, { token: scene.root.token })
   expect(tried.status).toBe(200)
   await untilRow(scene, { state: 'applied' })
-  // The true notice of the same key counts by itself, and changes nothing any more.
+  // The genuine notification of the same key is separate, and changes nothing.
   expect(await scene.send(notice)).toMatchObject(TAKEN)
   expect(await scene.payments()).toHaveLength(1)
   expect(await scene.entries()).toHaveLength(1)

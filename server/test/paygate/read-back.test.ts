@@ -1,4 +1,4 @@
-/** A notice of paygate's is a hint: what its API says is what counts, however badly that answers. */
+/** Verification with paygate's API: a notification is only a hint, and the API's response decides. */
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
 import { type ApiPayment, CREDENTIALS, type Misbehaviour, SHOP } from '../support/paygate.ts'
@@ -8,11 +8,11 @@ import { openScene } from './scene.ts'
 const OF_SEVEN = { metadata: { tenant_id: '7' } }
 const later = (reason: string, forGood = false) => ({ is: 'later', reason, forGood })
 
-/** Everything that could be seen of the credentials. */
+/** Every form in which the credentials could leak. */
 const SECRETS = [SHOP.key, CREDENTIALS, CREDENTIALS.slice('Basic '.length)]
 
-describe('a notice of a payment', () => {
-  test('is worth what the API says of it, not what it says itself', async () => {
+describe('a notification of a payment', () => {
+  test('is trusted only as far as the API confirms the payment', async () => {
     const { paygate, read } = await openScene()
     const real = paygate.put({ id: 'p1', ...OF_SEVEN })
     const told = { ...real, amount: { value: '1.00', currency: 'USD' }, metadata: { tenant_id: 1 } }
@@ -28,7 +28,7 @@ describe('a notice of a payment', () => {
     ['lags', 'payment.waiting_for_capture', 'pending'],
     ['denies it', 'payment.succeeded', 'canceled'],
     ['lags', 'payment.canceled', 'waiting_for_capture'],
-  ] as const)('is asked about again where the API %s (%s, %s)', async (_why, event, status) => {
+  ] as const)('is verified again if the API %s (%s, %s)', async (_why, event, status) => {
     const { paygate, read } = await openScene()
     const told = paygate.put({ id: 'p1', status, ...OF_SEVEN })
     expect(await read(paygate.noticeOf(event, told))).toEqual(later('not_confirmed'))
@@ -38,7 +38,7 @@ describe('a notice of a payment', () => {
     })
   })
 
-  test('that says more in its object than its event does is held to it', async () => {
+  test('is not trusted when its object says more than its event', async () => {
     const { paygate, read } = await openScene()
     const pending = paygate.put({ id: 'p1', status: 'pending', ...OF_SEVEN })
     const notice = paygate.noticeOf('payment.pending', { ...pending, status: 'succeeded' })
@@ -46,7 +46,7 @@ describe('a notice of a payment', () => {
   })
 
   test.each(['payment.pending', 'payment.succeeded'])(
-    'is unreadable at once where the API says what we do not know (%s)',
+    'fails as unreadable immediately if the API returns an unknown value (%s)',
     async (event) => {
       const { paygate, read } = await openScene()
       const told = paygate.put({ id: 'p1', status: 'on_hold' as 'pending', ...OF_SEVEN })
@@ -57,7 +57,7 @@ describe('a notice of a payment', () => {
     },
   )
 
-  test('that is behind the API is no lie', async () => {
+  test('is accepted if it is older than the payment state in the API', async () => {
     const { paygate, read } = await openScene()
     const told = paygate.put({ id: 'p1', ...OF_SEVEN })
     const notice = paygate.noticeOf('payment.waiting_for_capture', {
@@ -68,7 +68,7 @@ describe('a notice of a payment', () => {
   })
 
   test.each(['../refunds', 'a/b', 'a?b', 'p1#', 'x'.repeat(65), 'é'])(
-    'with the id %j is never asked about',
+    'is never verified if its payment ID is %j',
     async (id) => {
       const { paygate, read } = await openScene()
       const notice = paygate.noticeOf('payment.succeeded', { id } as ApiPayment)
@@ -77,7 +77,7 @@ describe('a notice of a payment', () => {
     },
   )
 
-  test('of another kind is ignored without a question', async () => {
+  test('of another kind is ignored without a request to the API', async () => {
     const { paygate, read } = await openScene()
     const notice = paygate.noticeOf('payout.succeeded', { id: 'p1' } as ApiPayment)
     expect(await read(notice)).toEqual({ is: 'ignored' })
@@ -85,7 +85,7 @@ describe('a notice of a payment', () => {
   })
 })
 
-describe('a notice of a refund', () => {
+describe('a notification of a refund', () => {
   const sum = (value: string) => ({ value, currency: 'EUR' })
 
   async function openRefund(status: 'pending' | 'succeeded' = 'succeeded', counted = '40.00') {
@@ -97,25 +97,25 @@ describe('a notice of a refund', () => {
     return { ...scene, refund, notice }
   }
 
-  test('is worth what the API says of its payment', async () => {
+  test('is trusted only as far as the API confirms its payment', async () => {
     const { paygate, notice, read } = await openRefund()
     expect(await read(notice)).toMatchObject({ facts: { amount: 10_000, amount_refunded: 4_000 } })
     expect(paygate.asked.map(({ path }) => path)).toEqual(['refunds/r1', 'payments/p1'])
   })
 
-  test('is asked about again where the refund lags', async () => {
+  test('is verified again if the API does not return the refund yet', async () => {
     const { notice, read } = await openRefund('pending')
     expect(await read(notice)).toEqual(later('not_confirmed'))
   })
 
-  test('is asked about again where the payment does not know of it yet', async () => {
+  test('is verified again if the payment does not include it yet', async () => {
     const { paygate, notice, read } = await openRefund('succeeded', '0.00')
     expect(await read(notice)).toEqual(later('not_confirmed'))
     paygate.put({ id: 'p1', refunded_amount: sum('60.00') })
     expect(await read(notice)).toMatchObject({ facts: { amount_refunded: 6_000 } })
   })
 
-  test('leads nowhere where the refund names a payment that no path may hold', async () => {
+  test('is not followed if the refund contains a payment ID that cannot be part of a path', async () => {
     const { paygate, refund, notice, read } = await openRefund()
     paygate.refunds.set('r1', { ...refund, payment_id: '../payments/p2' })
     expect(await read(notice)).toEqual({ is: 'failed', reason: 'unreadable' })
@@ -123,7 +123,7 @@ describe('a notice of a refund', () => {
   })
 })
 
-describe('an API', () => {
+describe('the API of paygate', () => {
   async function openPayment(misbehaviour?: Misbehaviour) {
     const scene = await openScene()
     const payment = scene.paygate.put({ id: 'p1', ...OF_SEVEN })
@@ -147,25 +147,28 @@ describe('an API', () => {
     ['answers of another payment', { status: 200, body: SAID.replace('p1', 'p2') }],
     ['answers of none', { status: 200, body: '{}' }],
     ['answers as if it had made it', { status: 201, body: SAID }],
-  ])('that %s is asked again', async (_what, misbehaviour) => {
+  ])('is asked again if it %s', async (_what, misbehaviour) => {
     const { read } = await openPayment(misbehaviour)
     expect(await read()).toEqual(later('provider_away'))
   })
 
-  test('that knows no such payment is asked again: it may only lag', async () => {
+  test('is asked again if it does not know the payment, because it may only lag', async () => {
     const { paygate, read } = await openPayment()
     paygate.payments.clear()
     expect(await read()).toEqual(later('not_confirmed'))
   })
 
-  test.each([401, 403])('that refuses the credentials (%i) is waited for', async (status) => {
-    const { paygate, read } = await openPayment({ status })
-    expect(await read()).toEqual(later('provider_refused', true))
-    paygate.misbehave(undefined)
-    expect(await read()).toMatchObject({ is: 'payment' })
-  })
+  test.each([401, 403])(
+    'pauses verification if it refuses the credentials (%i)',
+    async (status) => {
+      const { paygate, read } = await openPayment({ status })
+      expect(await read()).toEqual(later('provider_refused', true))
+      paygate.misbehave(undefined)
+      expect(await read()).toMatchObject({ is: 'payment' })
+    },
+  )
 
-  test('that redirects is not followed, so its credentials stay where they are', async () => {
+  test('is not followed to a redirect, so that the credentials stay with paygate', async () => {
     const other = await openReceiver()
     for (const status of [301, 302, 303, 307, 308]) {
       const { read } = await openPayment({
@@ -177,7 +180,7 @@ describe('an API', () => {
     expect(other.received).toEqual([])
   })
 
-  test('is given 10 seconds, whatever it is asked for', async () => {
+  test('has 10 seconds to respond to every request', async () => {
     const { api, cut, requests } = await openScene()
     await api.payment('p1', cut.signal)
     await api.refund('r1', cut.signal)
@@ -185,7 +188,7 @@ describe('an API', () => {
     expect(requests.map(({ deadlineMs }) => deadlineMs)).toEqual([10_000, 10_000, 10_000])
   })
 
-  test('that stalls is left at the end of the work', async () => {
+  test('is abandoned on shutdown if it stalls', async () => {
     const { paygate, cut, read } = await openPayment('stall')
     const reading = read()
     await eventually('it is asked', () => paygate.open() === 1)
@@ -194,7 +197,7 @@ describe('an API', () => {
     await eventually('it is left', () => paygate.open() === 0)
   })
 
-  test('is asked eight questions at once at the most, and the others in their turn', async () => {
+  test('gets at most eight concurrent requests, and the others in turn', async () => {
     const { paygate, read } = await openPayment('stall')
     const readings = Array.from({ length: 30 }, read)
     for (let round = 0; round < 4; round += 1) {
@@ -207,7 +210,7 @@ describe('an API', () => {
     expect(paygate.mostOpen()).toBe(8)
   })
 
-  test('is taken to say what held when it was asked, not when a question began to wait', async () => {
+  test('is taken to respond at the time of the request, not at the start of the wait', async () => {
     const { paygate, clock, api, cut, read } = await openPayment('stall')
     const first = Array.from({ length: 8 }, read)
     await eventually('eight are asked', () => paygate.asked.length === 8)
@@ -222,7 +225,7 @@ describe('an API', () => {
     expect(await list).toMatchObject({ askedAt: 6 })
   })
 
-  test('is told the credentials alone, and nobody else: no log, no reading', async () => {
+  test('gets the credentials, which appear in no log and no response', async () => {
     const { paygate, logged, read } = await openPayment()
     const readings = [await read()]
     for (const next of ['reset', { status: 401 }, { status: 500 }] as const) {

@@ -1,4 +1,4 @@
-/** Payments whose notices were missed: found in the provider's own list, applied as if they had come. */
+/** Reconciliation: finds payments with missed notifications in the provider's list, and applies them. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -17,7 +17,7 @@ beforeEach(async () => {
 const position = async (): Promise<Row> =>
   (await scene.service.database.sql<Row>('select * from payment_reconciliations'))[0] ?? {}
 
-/** A node that reconciles. */
+/** Opens a node that reconciles. */
 async function openNode(): Promise<Service> {
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
   const { database } = scene.service
@@ -26,7 +26,7 @@ async function openNode(): Promise<Service> {
   return node
 }
 
-/** Waits until a run has ended well since that number of them. */
+/** Waits until a run has succeeded after this number of attempts. */
 const untilRun = (attempts: number) =>
   until('a run has ended', async () => {
     await Promise.all(nodes.map((node) => node.idle('payments')))
@@ -34,14 +34,14 @@ const untilRun = (attempts: number) =>
     return (row.attempts >= attempts && row.leased_until === null) || undefined
   })
 
-/** As if so much time had passed: runs and their leases go by the database's clock. */
+/** Moves the runs and leases back by this time, because they use the database's clock. */
 const pass = (time: string) =>
   scene.service.database.sql(
     `update payment_reconciliations set due_at = due_at - interval '${time}',
        leased_until = leased_until - interval '${time}'`,
   )
 
-/** The questions for lists, each as `since` and `cursor`. */
+/** Returns the requests for lists, each as `since` and `cursor`. */
 const lists = () =>
   scene.paygate.asked
     .map(({ path }) => new URL(path, 'http://x'))
@@ -52,8 +52,8 @@ const lists = () =>
       cursor: searchParams.get('cursor'),
     }))
 
-describe('at the start', () => {
-  test('what was missed is applied, page by page, and what is not ours is left alone', async () => {
+describe('reconciliation on startup', () => {
+  test('applies missed payments page by page, and ignores payments of other systems', async () => {
     for (let index = 0; index < 230; index += 1) scene.pay(`p${index}`)
     scene.paygate.put({ id: 'foreign' })
     scene.paygate.put({ id: 'unknown', metadata: { tenant_id: 999_999 } })
@@ -69,7 +69,7 @@ describe('at the start', () => {
     ])
   })
 
-  test('nothing changes a second time, and a payment that was not missed is not told again', async () => {
+  test('changes nothing in a second run, and publishes no event for payments it already knows', async () => {
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     await until('it is applied', async () => (await scene.payments()).length === 1 || undefined)
     const before = [await scene.payments(), await scene.entries()]
@@ -81,7 +81,7 @@ describe('at the start', () => {
     expect([await scene.payments(), await scene.entries()]).toEqual(before)
   })
 
-  test('it reaches back a week the first time, and then to the last good run less an hour', async () => {
+  test('covers a week in the first run, and starts later runs an hour before the last good run', async () => {
     const first = await openNode()
     await untilRun(1)
     await first.close()
@@ -93,7 +93,7 @@ describe('at the start', () => {
   })
 })
 
-describe('a run that comes to no end', () => {
+describe('a reconciliation run that does not complete', () => {
   test.each([
     ['the API fails', { status: 500 }],
     ['the credentials are refused', { status: 401 }],
@@ -102,7 +102,7 @@ describe('a run that comes to no end', () => {
     ['it answers one page for good', { status: 200, body: '{"items":[],"next_cursor":"2"}' }],
     ['an item has no name', { status: 200, body: '{"items":[{"id":7}]}' }],
     ['its cursor is no text', { status: 200, body: '{"items":[],"next_cursor":2}' }],
-  ])('as %s keeps its position, and is made again after a minute', async (_why, misbehaviour) => {
+  ])('keeps its position when %s, and is retried after a minute', async (_why, misbehaviour) => {
     scene.pay('p1')
     scene.paygate.misbehave(() => misbehaviour)
     await openNode()
@@ -115,7 +115,7 @@ describe('a run that comes to no end', () => {
     expect(await scene.payments()).toHaveLength(1)
   })
 
-  test('as its cursors go round in a circle is ended, and keeps its position', async () => {
+  test('is ended if its page cursors form a loop, and keeps its position', async () => {
     const next: Record<string, string> = { none: 'a', a: 'b', b: 'c', c: 'a' }
     scene.paygate.misbehave(({ path }) => {
       const cursor = new URL(path, 'http://x').searchParams.get('cursor') ?? 'none'
@@ -127,7 +127,7 @@ describe('a run that comes to no end', () => {
     expect(await position()).toMatchObject({ reconciled_to: null, failures: 1 })
   })
 
-  test('leaves what it has applied, where it breaks off in the middle', async () => {
+  test('keeps the payments it applied before it was interrupted', async () => {
     for (let index = 0; index < 150; index += 1) scene.pay(`p${index}`)
     scene.paygate.misbehave(({ path }) => (path.includes('cursor=') ? 'reset' : undefined))
     await openNode()
@@ -137,7 +137,7 @@ describe('a run that comes to no end', () => {
   })
 })
 
-test('what cannot be used is in the inbox with its reason, said once, and keeps no other out', async () => {
+test('an unusable payment is stored in the inbox with a reason, logged once and blocks no other payment', async () => {
   scene.pay('p1')
   scene.pay('p2', { currency: 'EUR', amount: { value: '0.001', currency: 'EUR' } })
   scene.paygate.put({ id: 'foreign' })
@@ -158,7 +158,9 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   ])
   expect(await scene.payments()).toMatchObject([{ provider_payment_id: 'p1' }])
   expect(await position()).toMatchObject({ reconciled_to: expect.any(String), failures: 0 })
-  const said = node.logged.filter(([, , what]) => what === 'payments of a list cannot be used')
+  const said = node.logged.filter(
+    ([, , what]) => what === 'payments in a provider list are not usable',
+  )
   expect(said).toMatchObject([
     [
       'warn',
@@ -169,7 +171,7 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   await until('the health report says so', async () => {
     return (await scene.health()).payments === 'degraded' || undefined
   })
-  // Once it is right it is applied, by a repeat or by hand.
+  // Once corrected, the payment is applied automatically or by hand.
   scene.pay('p2', { amount: { value: '1.00', currency: 'EUR' } })
   const [odd] = failed.filter(({ provider_payment_id }) => provider_payment_id === 'p2')
   const path = `/api/admin/payment-notifications/${odd?.id}/process`
@@ -178,7 +180,7 @@ test('what cannot be used is in the inbox with its reason, said once, and keeps 
   await until('it is applied', async () => (await scene.payments()).length === 2 || undefined)
 })
 
-test('what cannot be used any more has failed, though a notice of it was applied before', async () => {
+test('a payment that became unusable fails, although a notification of it was applied before', async () => {
   const pending = scene.pay('p1', { status: 'pending' })
   await scene.send(scene.paygate.noticeOf('payment.pending', pending))
   await untilRow(scene, { state: 'applied' })
@@ -192,10 +194,10 @@ test('what cannot be used any more has failed, though a notice of it was applied
   ])
 })
 
-describe('a clock that was wrong', () => {
+describe('a wrong clock during reconciliation', () => {
   const sql = (text: string) => scene.service.database.sql(text)
 
-  test('and ran ahead of the database hides no payment that was missed meanwhile', async () => {
+  test('that is ahead of the database hides no payment missed in that time', async () => {
     const node = await openNode()
     await untilRun(1)
     node.clock.advance(3 * HOUR)
@@ -211,7 +213,7 @@ describe('a clock that was wrong', () => {
     expect(await scene.payments()).toMatchObject([{ provider_payment_id: 'missed' }])
   })
 
-  test('and left a position that is still to come has a week read again', async () => {
+  test('that stored a position in the future makes the next run read a week again', async () => {
     const node = await openNode()
     await untilRun(1)
     await node.close()
@@ -225,7 +227,7 @@ describe('a clock that was wrong', () => {
   test.each([
     ['due', "due_at = now() + interval '5 hours'"],
     ['leased', "due_at = now(), leased_until = now() + interval '5 hours'"],
-  ])('and left the run %s only in hours does not hold it up', async (_how, left) => {
+  ])('that left the run %s in some hours does not delay the run', async (_how, left) => {
     await openNode()
     await untilRun(1)
     await sql(`update payment_reconciliations set ${left}`)
@@ -233,8 +235,8 @@ describe('a clock that was wrong', () => {
   })
 })
 
-describe('of several nodes', () => {
-  test('one reconciles; another takes over once its lease is over, and the first one ends nothing', async () => {
+describe('only one of several nodes', () => {
+  test('reconciles; another node takes over after its lease, and the first one cannot end that run', async () => {
     scene.pay('p1')
     scene.paygate.misbehave((_asked, index) => (index === 0 ? 'stall' : undefined))
     await openNode()
@@ -254,7 +256,7 @@ describe('of several nodes', () => {
   })
 })
 
-test('is off where it is set to 0', async () => {
+test('reconciliation is disabled by an interval of 0', async () => {
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
   await until('the work has begun', async () => (await scene.payments()).length === 1 || undefined)
   expect(lists()).toEqual([])

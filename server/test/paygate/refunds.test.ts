@@ -1,4 +1,4 @@
-/** Refunds that paygate's API counts late: the sum of the payment may hold earlier ones alone. */
+/** Refunds that paygate's API counts late: the sum of the payment may include only earlier ones. */
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { HOUR, SECOND } from '../../src/lib/clock.ts'
@@ -13,7 +13,7 @@ function refund({ paygate, send }: PaidClinic, id: string) {
   return send(paygate.noticeOf('refund.succeeded', one))
 }
 
-/** Two refunds of one sum, of which the payment counts the first. */
+/** Creates two refunds of one amount, of which the payment counts only the first. */
 async function openLagging() {
   const scene = await openPaidClinic()
   const untilLast = (expected: Record<string, unknown>) =>
@@ -29,10 +29,10 @@ async function openLagging() {
   return { ...scene, untilLast }
 }
 
-test('a second refund is asked about again until the payment counts it', async () => {
+test('a second refund is verified again until the payment includes it', async () => {
   const scene = await openLagging()
   expect(await scene.payments()).toMatchObject([{ amount_refunded: 3_000 }])
-  // Nobody has to look at it meanwhile.
+  // No operator has to act in this time.
   const open = await scene.service.app.db.acrossTenants((tx) => countOpen(tx, 10), 'read')
   expect(open.filter(({ count }) => count > 0)).toMatchObject([
     { provider: 'paygate', state: 'received', count: 1, since: null },
@@ -43,9 +43,9 @@ test('a second refund is asked about again until the payment counts it', async (
   expect(await scene.payments()).toMatchObject([{ amount_refunded: 6_000 }])
 })
 
-test('one that the payment never grows by is superseded after 6 hours', async () => {
+test('a refund is superseded after 6 hours if the payment never includes it', async () => {
   const scene = await openLagging()
-  // As if it had been asked about all the time.
+  // Simulates verification attempts during all that time.
   await scene.service.database.sql(
     "update payment_notifications set tries = 20 where state = 'received'",
   )

@@ -1,4 +1,4 @@
-/** A notice that comes again while the API is asked about it: asked about once at a time, and once more. */
+/** A notification repeated during its verification: one request at a time, and one more afterwards. */
 import { expect, test } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -8,7 +8,7 @@ import { openPaidClinic, untilRow } from './clinic.ts'
 test.each([
   ['a place is free', 0],
   ['all places are taken', 7],
-])('a repeat during a question counts, while %s', async (_what, others) => {
+])('a notification repeated during its check is checked again, while %s', async (_what, others) => {
   const scene = await openPaidClinic()
   const { paygate } = scene
   const noticeOf = (id: string) =>
@@ -19,7 +19,7 @@ test.each([
   const notice = noticeOf('p1')
   await scene.send(notice)
   await untilRow(scene, { state: 'received', reason: 'not_confirmed', leased_until: null })
-  // Asked for the last time: it is a day old, and was asked about often.
+  // The last attempt: the notification is a day old and was verified often.
   await scene.service.database.sql('update payment_notifications set tries = 20')
   paygate.misbehave(() => 'stall')
   scene.service.clock.advance(DAY)
@@ -40,7 +40,7 @@ test.each([
 
   paygate.misbehave(undefined)
   paygate.goOn()
-  // The answer that is under way is older than the repeat.
+  // The API's pending response is older than the repeated notification.
   scene.pay('p1', { status: 'succeeded' })
   const row = await until('the repeat is asked about', async () => {
     const [first] = await scene.rows()

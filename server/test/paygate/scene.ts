@@ -1,4 +1,4 @@
-/** paygate's API as the service asks it, before a server that speaks its protocol. */
+/** paygate's API as the service uses it, with a fake server that speaks its protocol. */
 import { onTestFinished } from 'vitest'
 import { openPaygateApi as openApi } from '../../src/features/payments/paygate/api.ts'
 import { readBack } from '../../src/features/payments/paygate/read-back.ts'
@@ -32,12 +32,12 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
     upstream,
     api,
     logged,
-    /** As they were handed to the network. */
+    /** The requests as handed to the network. */
     requests,
     cut,
-    /** The time that all nodes share. */
+    /** The clock that all nodes share. */
     clock,
-    /** What the notice with this body is worth. */
+    /** Returns the verified reading of the notification with this body. */
     read: (body: string) => ask(Buffer.from(body), cut.signal),
   }
 }

@@ -1,4 +1,4 @@
-/** cardnet's notices, from the request to the payment. */
+/** Notifications of cardnet, from the request to the payment. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { CARDNET_SECRET, cardnetSignature as signed } from '../support/payments.ts'
 import { OTHER_SECRET, openPaymentScene, type PaymentScene } from './scene.ts'
@@ -18,8 +18,8 @@ const inboxSize = async () =>
     await at.service.database.sql<{ n: number }>('select count(*) as n from payment_notifications')
   )[0]?.n
 
-describe('a signed notice', () => {
-  test('becomes a payment of its tenant, and an entry of the journal', async () => {
+describe('a signed cardnet notification', () => {
+  test('becomes a payment of its tenant, and a journal entry', async () => {
     const told = at.about('succeeded', 'pay_whole', { amount: 12_345, currency: 'eur' })
     const row = await at.settle(told)
     expect(row).toMatchObject({
@@ -61,7 +61,7 @@ describe('a signed notice', () => {
     ])
   })
 
-  test('may be signed by any secret of the list, and its content type says nothing', async () => {
+  test('can use any configured secret, and any content type', async () => {
     const told = at.about('created', 'pay_rotated')
     expect((await at.send(told, { secret: OTHER_SECRET })).body).toEqual(RECEIVED)
     const payload = JSON.stringify(at.about('created', 'pay_typed'))
@@ -75,7 +75,7 @@ describe('a signed notice', () => {
       ).toMatchObject({ status: 200, body: RECEIVED })
   })
 
-  test('moves its payment on, each move with its entry', async () => {
+  test('updates its payment, with a journal entry for each change', async () => {
     const created = (seconds: number) => ({ created: 1_790_000_000 + seconds })
     await at.settle(at.about('created', 'pay_life', { amount: 900 }, created(1)))
     await at.settle(at.about('failed', 'pay_life', {}, created(2)))
@@ -116,7 +116,7 @@ describe('a signed notice', () => {
   })
 })
 
-describe('a notice is refused with 400 invalid_signature, and leaves nothing,', () => {
+describe('a cardnet notification gets 400 invalid_signature and is not stored if sent', () => {
   const body = JSON.stringify({ id: 'evt_forged', type: 'payment.succeeded' })
   const headers: [string, () => string | null][] = [
     ['without a signature', () => null],
@@ -141,7 +141,7 @@ describe('a notice is refused with 400 invalid_signature, and leaves nothing,', 
     }
   })
 
-  test('with two headers, although either would do', async () => {
+  test('with two signature headers, although one of them is valid', async () => {
     const response = await at.service.app.server.inject({
       method: 'POST',
       url: '/webhooks/cardnet',
@@ -153,7 +153,7 @@ describe('a notice is refused with 400 invalid_signature, and leaves nothing,', 
   })
 })
 
-describe('a signed body is refused with every fault of what has to be right, and leaves nothing:', () => {
+describe('a signed body gets all errors about required fields and is not stored for', () => {
   const json = (loc: string[], type: string) => ({ loc: ['body', ...loc], type })
   test.each([
     ['not JSON', '{', [json([], 'json_invalid')]],
@@ -190,7 +190,7 @@ describe('a signed body is refused with every fault of what has to be right, and
   })
 })
 
-describe('a signed notice is stored whatever else is wrong with it, and shown as failed:', () => {
+describe('a signed notification with another fault is stored as failed:', () => {
   const tenant = () => ({ tenant_id: at.clinic.id })
   const cases: [string, string, (object: Record<string, any>) => unknown][] = [
     ['no object', 'unreadable', () => undefined],
@@ -233,7 +233,7 @@ describe('a signed notice is stored whatever else is wrong with it, and shown as
     }
   })
 
-  test('what is nested deeper than the stack', async () => {
+  test('a body nested deeper than the stack', async () => {
     const id = 'evt_deep'
     const deep = '['.repeat(100_000) + ']'.repeat(100_000)
     expect((await at.send(`{"id":"${id}","type":"payment.succeeded","data":${deep}}`)).status).toBe(
@@ -244,7 +244,7 @@ describe('a signed notice is stored whatever else is wrong with it, and shown as
   })
 })
 
-test('over 256 KiB is 413, and 256 KiB are not', async () => {
+test('a notification above 256 KiB is answered 413, and one of 256 KiB is accepted', async () => {
   const size = 256 * 1024
   const body = (bytes: number) => {
     const told = JSON.stringify({ id: 'evt_large', type: 'other' })
@@ -254,7 +254,7 @@ test('over 256 KiB is 413, and 256 KiB are not', async () => {
   expect((await at.send(body(size + 1))).status).toBe(413)
 })
 
-test('the tenant is read as a number or as digits', async () => {
+test('the tenant of a notification can be a number or digits in text', async () => {
   for (const tenant_id of [at.clinic.id, String(at.clinic.id), `00${at.clinic.id}`]) {
     const told = at.about('succeeded', `pay_of_${typeof tenant_id}_${tenant_id}`)
     told.data.object.metadata = { tenant_id }

@@ -1,19 +1,23 @@
-/** Leases on notifications: who comes too late changes nothing, and who fails keeps no other from it. */
+/** Leases on notifications: a worker that lost its lease changes nothing, and a failing worker blocks no other. */
 import { expect, onTestFinished, test } from 'vitest'
 import { applier } from '../../src/features/payments/applying/apply.ts'
-import { type Claimed, claim, release } from '../../src/features/payments/inbox/claims.store.ts'
-import { startDrain } from '../../src/features/payments/inbox/drain.ts'
-import type { Reading } from '../../src/features/payments/payment-facts.ts'
+import { startDrain } from '../../src/features/payments/inbox/apply-waiting.ts'
+import {
+  type Claimed,
+  claimNotifications,
+  releaseNotifications,
+} from '../../src/features/payments/inbox/claims.store.ts'
+import type { PaymentReading } from '../../src/features/payments/payment-facts.ts'
 import { HOUR, isoAt, MINUTE } from '../../src/lib/clock.ts'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
 const SENT = { body: Buffer.from('{}'), signature: null }
-const IGNORED: Reading = { is: 'ignored' }
-const FAILED: Reading = { is: 'failed', reason: 'unreadable' }
+const IGNORED: PaymentReading = { is: 'ignored' }
+const FAILED: PaymentReading = { is: 'failed', reason: 'unreadable' }
 
-/** A notification that two have claimed, one behind the end of the other's lease. */
+/** Creates a notification with two claims, the second after the first lease expired. */
 async function openLate() {
   const at = await openPaymentScene({ role: 'api' })
   const { clock, app } = at.service
@@ -21,7 +25,7 @@ async function openLate() {
   await at.send(told)
   const claimOne = async () => {
     const lease = { now: isoAt(clock), until: isoAt(clock, MINUTE) }
-    const [one] = await app.db.acrossTenants((tx) => claim(tx, 'cardnet', lease, 10))
+    const [one] = await app.db.acrossTenants((tx) => claimNotifications(tx, 'cardnet', lease, 10))
     return one
   }
   const late = (await claimOne()) as Claimed
@@ -32,14 +36,15 @@ async function openLate() {
   return {
     late,
     holder,
-    release: (claimed: Claimed) => app.db.acrossTenants((tx) => release(tx, [claimed])),
-    apply: (claimed: Claimed, reading: Reading) =>
+    release: (claimed: Claimed) =>
+      app.db.acrossTenants((tx) => releaseNotifications(tx, [claimed])),
+    apply: (claimed: Claimed, reading: PaymentReading) =>
       apply([{ reading, of: { claimed, sent: SENT } }]),
     row: async () => (await at.rowsOf(told.id))[0],
   }
 }
 
-test('who held a lease that another has taken over changes nothing, before and behind its end', async () => {
+test('a worker whose lease another worker took has no effect, before or after the other one ends', async () => {
   const { late, holder, apply, release, row } = await openLate()
   const before = await row()
   expect(before).toMatchObject({ state: 'received', attempts: 2 })
@@ -55,8 +60,8 @@ test('who held a lease that another has taken over changes nothing, before and b
   expect(await row()).toEqual(settled)
 })
 
-/** Works off what the scene has taken in, by a reader that trips where the id says so. */
-function drain(at: PaymentScene, read: (body: string) => Reading) {
+/** Processes the scene's notifications with a reader that fails for certain ids. */
+function drain(at: PaymentScene, read: (body: string) => PaymentReading) {
   const { app, clock } = at.service
   const logged: unknown[] = []
   const log = (fields: unknown, what?: unknown) => void logged.push([fields, what])
@@ -79,7 +84,7 @@ function drain(at: PaymentScene, read: (body: string) => Reading) {
   return logged
 }
 
-test('one that cannot be read is tried again when its lease ends, and keeps no other from it', async () => {
+test('an unreadable notification is retried after its lease, and blocks no other notification', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const sent = ['a', 'b', 'c'].map((id) => at.about('succeeded', id))
   for (const told of sent) await at.send(told)
@@ -107,7 +112,7 @@ test.each([
   ['its key is back', (at: PaymentScene, id: number) => at.process(id)],
   ['it is sent again', (at: PaymentScene, _id: number, told: object) => at.send(told)],
 ])(
-  'one that does not open has failed, until %s, and keeps no other from it',
+  'an undecryptable notification stays failed until %s, and blocks no other notification',
   async (what, mend) => {
     const at = await openPaymentScene({ role: 'api' })
     const [lost, other] = [at.about('succeeded', 'pay_lost'), at.about('succeeded', 'pay_beside')]

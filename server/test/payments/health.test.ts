@@ -1,4 +1,4 @@
-/** What of the inbox degrades the health report, on every node; and what does not. */
+/** The health of the inbox on every node: what degrades it and what does not. */
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -20,7 +20,7 @@ async function untilCheck(service: Service, expected: Record<string, string>): P
   })
 }
 
-test('what waits for over 5 minutes degrades it, however often it comes again', async () => {
+test('the health report degrades if a notification waits over 5 minutes, however often it was repeated', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
   await scene.send(notice)
@@ -36,7 +36,7 @@ test('what waits for over 5 minutes degrades it, however often it comes again', 
   await untilCheck(scene.service, { payments: 'degraded' })
 })
 
-test('it counts from when it began to wait: what failed and comes again begins anew', async () => {
+test('the wait counts from its start, and restarts when a failed notification is sent again', async () => {
   const scene = await openPaidClinic()
   const payment = scene.pay('p1', { metadata: {} })
   const notice = scene.paygate.noticeOf('payment.succeeded', payment)
@@ -49,7 +49,7 @@ test('it counts from when it began to wait: what failed and comes again begins a
   expect(again.waiting_since).toEqual(again.armed_at)
 })
 
-test('while the credentials are refused every node says so, also one that asks nobody', async () => {
+test('refused credentials are reported on every node, even on a node without requests', async () => {
   const scene = await openPaidClinic()
   const api = await openService({
     database: scene.service.database,
@@ -63,7 +63,7 @@ test('while the credentials are refused every node says so, also one that asks n
   await untilCheck(scene.service, { paygate: 'degraded' })
 })
 
-test('a run through the list that is refused degrades it on every node too', async () => {
+test('a refused reconciliation is reported on every node, too', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
   const { database } = scene.service
@@ -73,7 +73,7 @@ test('a run through the list that is refused degrades it on every node too', asy
   await untilCheck(api, { paygate: 'degraded' })
 })
 
-test('what a deleted tenant has left in the inbox is nobody to look at', async () => {
+test('notifications of a deleted tenant do not affect the health report', async () => {
   const at = await openPaymentScene({ background: ['jobs', 'payments'] })
   await at.settle(at.about('succeeded', 'pay_odd', { amount: 'much' }))
   await untilCheck(at.service, { payments: 'degraded' })
@@ -83,7 +83,7 @@ test('what a deleted tenant has left in the inbox is nobody to look at', async (
   await untilCheck(at.service, { payments: 'ok' })
 })
 
-test('counts are bounded', async () => {
+test('the counts in the health report are limited', async () => {
   const at = await openPaymentScene({ role: 'api' })
   for (const id of ['a', 'b', 'c']) await at.send(at.about('succeeded', id))
   const counts = await at.service.app.db.acrossTenants((tx) => countOpen(tx, 2), 'read')

@@ -1,4 +1,4 @@
-/** How often the providers may call: a limit of their own, in place of that of all other addresses. */
+/** The rate limit of payment providers: separate from the limit of all other addresses. */
 import { expect, test } from 'vitest'
 import { settingsOf } from '../paygate/clinic.ts'
 import { openPaygateApi } from '../support/paygate.ts'
@@ -6,7 +6,7 @@ import { openService } from '../support/service.ts'
 
 const PATHS = ['/webhooks/cardnet', '/webhooks/paygate']
 
-test.each(PATHS)('beyond PAYMENT_RATE_LIMIT_PER_MINUTE %s is answered 429', async (path) => {
+test.each(PATHS)('%s answers 429 beyond PAYMENT_RATE_LIMIT_PER_MINUTE', async (path) => {
   const service = await openService({
     config: { ...settingsOf(await openPaygateApi()), PAYMENT_RATE_LIMIT_PER_MINUTE: 3 },
   })
@@ -20,7 +20,7 @@ test.each(PATHS)('beyond PAYMENT_RATE_LIMIT_PER_MINUTE %s is answered 429', asyn
   expect((await service.call('GET', '/healthz')).status).toBe(200)
 })
 
-test('the limit of other requests is not theirs', async () => {
+test('the rate limit of other requests does not apply to payment notifications', async () => {
   const service = await openService({ config: { RATE_LIMIT_PER_MINUTE: 2 } })
   for (let call = 0; call < 5; call += 1)
     expect((await service.call('POST', '/webhooks/cardnet', { payload: 'x' })).status).toBe(400)

@@ -1,9 +1,12 @@
-/** Repeats and whoever applies lock notifications in one order, so neither waits for the other in a circle. */
+/** Repeats and workers lock notifications in the same order, so that deadlocks are impossible. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openArrivals, type Standing } from '../../src/features/payments/inbox/arrivals.ts'
 import { type Claimed, lockClaimed } from '../../src/features/payments/inbox/claims.store.ts'
 import { openSeals } from '../../src/features/payments/inbox/sealed.ts'
+import {
+  type ArrivalState,
+  openArrivals,
+} from '../../src/features/payments/inbox/store-arrivals.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import { unheard } from '../sessions/scopes.ts'
@@ -12,11 +15,11 @@ import { ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
-/** In the order of their bytes in UTF-8, which is another than that of their UTF-16. */
+/** The order of the bytes in UTF-8 differs from that in UTF-16. */
 const FIRST = 'evt_\uffee'
 const SECOND = 'evt_\u{1f600}'
 
-/** Both in the inbox, the second one stored first, and the first one locked by somebody. */
+/** Stores both notifications, the second one first, and locks the first one. */
 async function openLocked() {
   const scene = await openPaymentScene({ role: 'api' })
   for (const id of [SECOND, FIRST]) await scene.send(scene.about('succeeded', 'pay', {}, { id }))
@@ -29,7 +32,7 @@ async function openLocked() {
   await lock(FIRST)
   return {
     scene,
-    /** Waits until somebody waits for the first one; that the second is free then is what counts. */
+    /** Waits until the work waits for the first notification, and expects the second to be unlocked. */
     async expectFree(waiting: Promise<unknown>) {
       await until('it is waited for', async () => {
         const waits = await scene.service.database.sql(
@@ -45,7 +48,7 @@ async function openLocked() {
   }
 }
 
-test('whoever applies locks them by their keys, not by when they came', async () => {
+test('applying notifications locks them in the order of their keys, not of their arrival', async () => {
   const { scene, expectFree } = await openLocked()
   const claimed = await scene.service.database.sql(
     'select id, attempts, armed_at from payment_notifications order by id',
@@ -54,7 +57,7 @@ test('whoever applies locks them by their keys, not by when they came', async ()
   await expectFree(db.acrossTenants((tx) => lockClaimed(tx, claimed as unknown as Claimed[])))
 })
 
-/** What takes notices in for the scene's service, told what is proven of each. */
+/** Creates the receiver of notifications for the scene's service, with a given verification. */
 async function arrivalsOf({ service }: PaymentScene) {
   const nothing = () => undefined
   const { db } = service.app
@@ -64,7 +67,7 @@ async function arrivalsOf({ service }: PaymentScene) {
     seals: openSeals(await openKeyRing(db, openSealer(ROOT_KEY), unheard)),
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   })
-  return (event_key: string, standing: Standing) =>
+  return (event_key: string, standing: ArrivalState) =>
     arrivals.take({
       notice: { provider: 'cardnet', event_key, type: 'x', provider_payment_id: null },
       sent: { body: Buffer.alloc(1), signature: null },
@@ -72,13 +75,13 @@ async function arrivalsOf({ service }: PaymentScene) {
     })
 }
 
-test('repeats lock them by the bytes of their keys', async () => {
+test('receiving repeated notifications locks them in the byte order of their keys', async () => {
   const { scene, expectFree } = await openLocked()
   const take = await arrivalsOf(scene)
   await expectFree(Promise.all([take(SECOND, 'verified'), take(FIRST, 'verified')]))
 })
 
-test('what waits for room among the unverified holds up nothing that is signed', async () => {
+test('signed notifications are not delayed while unsigned ones wait for room', async () => {
   const scene = await openPaymentScene({ role: 'api' })
   const take = await arrivalsOf(scene)
   const holder = new pg.Client({ connectionString: scene.service.database.url })
@@ -103,7 +106,7 @@ test('what waits for room among the unverified holds up nothing that is signed',
   expect((await strangers).filter(({ status }) => status === 'rejected')).toEqual([])
 })
 
-test('what the database refuses of one that came along is refused alone', async () => {
+test('only the notification that the database refuses is rejected, and not its whole batch', async () => {
   const scene = await openPaymentScene({ role: 'api' })
   const take = await arrivalsOf(scene)
   const keys = ['a', 'b', 'never\0stored', 'c', 'd']

@@ -1,4 +1,4 @@
-/** A notice counts once: however often, by however many nodes and in whichever order it comes. */
+/** A notification takes effect exactly once, for any number of repeats and nodes, in any order. */
 import { expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY } from '../../src/lib/clock.ts'
@@ -9,7 +9,7 @@ import { openPaymentScene, senderTo } from './scene.ts'
 
 const never = new AbortController().signal
 
-test('32 at once on two nodes are answered 200 each, counted, and applied once', async () => {
+test('of 32 concurrent copies on two nodes, each is answered 200 and counted, and one is applied', async () => {
   const at = await openPaymentScene()
   const second = senderTo(
     await openService({ background: ['payments'], database: at.service.database }),
@@ -25,7 +25,7 @@ test('32 at once on two nodes are answered 200 each, counted, and applied once',
   expect(await at.entriesOf('pay_raced')).toHaveLength(1)
 })
 
-test('all notices of a payment at once, on two nodes and in any order, end in the same', async () => {
+test('concurrent notifications on two nodes reach the same state in any order', async () => {
   const at = await openPaymentScene()
   const second = senderTo(
     await openService({ background: ['payments'], database: at.service.database }),
@@ -55,7 +55,7 @@ test('all notices of a payment at once, on two nodes and in any order, end in th
   }
 })
 
-test('past the retention a repeat meets the payment alone, and changes nothing', async () => {
+test('a repeat after the retention, when only the payment is left, changes nothing', async () => {
   const at = await openPaymentScene()
   const told = at.about('refunded', 'pay_old', { amount_refunded: 400 })
   await at.settle(told)
@@ -70,7 +70,7 @@ test('past the retention a repeat meets the payment alone, and changes nothing',
   expect(await at.entriesOf('pay_old')).toHaveLength(1)
 })
 
-test('what is signed and still waits is kept past the retention', async () => {
+test('a signed pending notification is kept beyond the retention', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const told = at.about('succeeded', 'pay_waiting')
   await at.send(told)
@@ -80,12 +80,12 @@ test('what is signed and still waits is kept past the retention', async () => {
   expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'received' }])
 })
 
-test('a lease that ran out is taken over, and who held it changes nothing any more', async () => {
+test('an expired lease is taken over, and its former holder changes nothing', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const told = at.about('succeeded', 'pay_leased')
   await at.send(told)
   const [row] = await at.rowsOf(told.id)
-  // As a node does that dies right after it has claimed it.
+  // Simulates a node that dies right after its claim.
   await at.service.database.sql(
     `update payment_notifications set attempts = attempts + 1, leased_until = now() + interval '1 hour'
      where id = $1`,
@@ -101,7 +101,7 @@ test('a lease that ran out is taken over, and who held it changes nothing any mo
   expect(await at.entriesOf('pay_leased')).toHaveLength(1)
 })
 
-test('while the database is away a notice is answered 503, and never 200', async () => {
+test('a notification is answered 503, and never 200, while the database is unavailable', async () => {
   const database = await migratedDatabase()
   const proxy = await proxyTo(database)
   const at = await openPaymentScene({

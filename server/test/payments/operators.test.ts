@@ -1,4 +1,4 @@
-/** What operators see of payments, whose they are, and what of a notice goes no further. */
+/** Payments as operators see them: filters, tenants, and the parts of a notification that stay private. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 const NOTIFICATIONS = '/api/admin/payment-notifications'
 
 describe('a payment', () => {
-  test('is found by each of its filters, and shown with what told of it', async () => {
+  test('is found by each of its filters, and shown with its notifications', async () => {
     const told = at.about('succeeded', 'pay_seen', { amount: 500, currency: 'JPY' })
     const { payment_id: id } = await at.settle(told)
     const { admin, auditor } = at.clinic.people
@@ -59,7 +59,7 @@ describe('a payment', () => {
     expect((await at.get('/api/admin/payments/999999', admin)).status).toBe(404)
   })
 
-  test('belongs to the tenant that was named first, for good', async () => {
+  test('belongs permanently to the tenant that was named first', async () => {
     const other = await makeClinic(at.service, at.root, 'other')
     await at.settle(at.about('created', 'pay_bound'))
     const told = at.about('succeeded', 'pay_bound', { metadata: { tenant_id: other.id } })
@@ -75,7 +75,7 @@ describe('a payment', () => {
     })
   })
 
-  test('of a deactivated tenant is applied, of a deleted one only once that is put back', async () => {
+  test('is applied for a deactivated tenant, and for a deleted tenant after its restoration', async () => {
     const clinic = await makeClinic(at.service, at.root, 'resting')
     const metadata = { tenant_id: clinic.id }
     const path = `/api/admin/tenants/${clinic.id}`
@@ -98,8 +98,8 @@ describe('a payment', () => {
   })
 })
 
-describe('a notification', () => {
-  test('of a proven tenant is for its admin to read, and that is journaled', async () => {
+describe('a payment notification', () => {
+  test("of a verified tenant can be read by the tenant's admin, and each read is journaled", async () => {
     const told = at.about('succeeded', 'pay_read', { amount: 'much', payer: 'Pauline Payer' })
     const row = await at.settle(told)
     expect(row).toMatchObject({ state: 'failed', tenant_id: at.clinic.id })
@@ -118,7 +118,7 @@ describe('a notification', () => {
     expect(entries).toEqual([{ user_id: admin.id, tenant_id: at.clinic.id }])
   })
 
-  test('that is settled cannot be tried again', async () => {
+  test('cannot be retried once it is applied or ignored', async () => {
     const row = await at.settle(at.about('succeeded', 'pay_settled'))
     expect(await at.process(row.id)).toMatchObject({
       status: 409,
@@ -127,7 +127,7 @@ describe('a notification', () => {
     expect((await at.process(999_999)).status).toBe(404)
   })
 
-  test('is tried again without its key where one holds that, which the admin does not see', async () => {
+  test('is retried without its key if another notification has that key, which the admin cannot see', async () => {
     const told = at.about('succeeded', 'pay_held', { amount: 'much' })
     const { id } = await at.settle(told)
     await at.service.database.sql(
@@ -150,7 +150,7 @@ describe('a notification', () => {
     ])
   })
 
-  test('that failed degrades the health, and is counted by state', async () => {
+  test('degrades the health report if it has failed, and is counted by state', async () => {
     await until('the health report says so', async () => {
       const { body } = await at.get('/api/admin/health')
       return body.checks.payments === 'degraded' || undefined
@@ -165,7 +165,7 @@ describe('a notification', () => {
   })
 })
 
-test('nothing of a body but what makes the payment leaves the sealed columns', async () => {
+test('a payment is made of the only parts of a body that are stored unencrypted', async () => {
   const hush = 'hush-7f3a'
   const told = at.about(
     'succeeded',
@@ -190,7 +190,7 @@ test('nothing of a body but what makes the payment leaves the sealed columns', a
   for (const { sealed_body } of sealed) expect(sealed_body.includes(hush)).toBe(false)
 })
 
-test('what is sealed opens with the key of its tenant alone, once that is proven', async () => {
+test('encrypted values can be decrypted only with the key of their verified tenant', async () => {
   const { sql } = at.service.database
   const row = await at.settle(at.about('succeeded', 'pay_sealed'))
   const keyOf = (sealed: Buffer) => Number(sealed.readBigUInt64BE(1))
@@ -207,7 +207,7 @@ test('what is sealed opens with the key of its tenant alone, once that is proven
   expect(platform).toEqual({ is_platform: true })
 })
 
-describe('what is sealed', () => {
+describe('an encrypted value of a notification', () => {
   const sealedOf = async (id: number) =>
     (
       await at.service.database.sql(
@@ -235,7 +235,7 @@ describe('what is sealed', () => {
         return { ...own, sealed_body }
       },
     ],
-  ])('%s does not open', async (_what, swap) => {
+  ])('cannot be decrypted with %s', async (_what, swap) => {
     const elsewhere = await makeClinic(at.service, at.root, `elsewhere-${swapped++}`)
     const settle = async (tenant: number) =>
       (

@@ -12,7 +12,7 @@ beforeAll(async () => {
 test.each([
   ['of the payment', { livemode: false }, {}],
   ['of the event', {}, { livemode: false }],
-])('marks a payment of cardnet as a test by the flag %s', async (_, object, event) => {
+])('a payment of cardnet is marked as a test by the flag %s', async (_, object, event) => {
   const id = `pay_test_${Object.keys(event).length}`
   await at.settle({ ...at.about('succeeded', id, object), ...event })
   const { body } = await at.get('/api/admin/payments', at.root, { provider_payment_id: id })
@@ -21,7 +21,7 @@ test.each([
   expect(entry?.changes.after).toMatchObject({ test: true })
 })
 
-test('marks no other payment of cardnet as a test', async () => {
+test('no other payment of cardnet is marked as a test', async () => {
   await at.settle(at.about('succeeded', 'pay_live', { livemode: true }))
   await at.settle(at.about('succeeded', 'pay_plain'))
   for (const id of ['pay_live', 'pay_plain']) {
@@ -31,7 +31,7 @@ test('marks no other payment of cardnet as a test', async () => {
   }
 })
 
-test('marks a payment of paygate as a test where its API says so', async () => {
+test('a payment of paygate is marked as a test if the API says so', async () => {
   const scene = await openPaidClinic()
   for (const [id, more] of [
     ['p1', { test: true }],
@@ -54,7 +54,7 @@ test.each([
   ['12050.000', 12_050],
   ['12050.5', undefined],
   ['1.2e4', undefined],
-])('reads the amount %s exactly or not at all', async (written, amount) => {
+])('the amount %s is read exactly or not at all', async (written, amount) => {
   const told = at.about('succeeded', `pay_${written}`, { amount: 777 })
   const payload = JSON.stringify(told).replace('"amount":777', `"amount":${written}`)
   expect((await at.send(payload)).status).toBe(200)
@@ -62,14 +62,14 @@ test.each([
   expect((await at.payment(`pay_${written}`))?.amount).toBe(amount)
 })
 
-test('takes a signed notification with a byte-order mark', async () => {
+test('a signed notification with a byte-order mark is accepted', async () => {
   const told = at.about('succeeded', 'pay_bom')
   expect((await at.send(Buffer.from(`\ufeff${JSON.stringify(told)}`))).status).toBe(200)
   await at.untilSettled()
   expect(await at.payment('pay_bom')).toMatchObject({ status: 'succeeded' })
 })
 
-test('takes a byte-order mark in front of any JSON body', async () => {
+test('a byte-order mark is accepted at the start of any JSON body', async () => {
   const { status } = await at.service.call('PUT', '/api/preferences/theme', {
     token: at.root.token,
     payload: Buffer.from('\ufeff{"theme":"dark"}'),

@@ -1,4 +1,4 @@
-/** A service that cardnet sends its notices to, with a clinic or two, and what has become of them. */
+/** A service that receives cardnet's notifications, with one or two clinics, and helpers to read the results. */
 import { randomUUID } from 'node:crypto'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import {
@@ -18,7 +18,7 @@ export interface SendOptions {
   secret?: string
   /** Seconds since the epoch. */
   t?: number
-  /** In place of a signature of the body: null for no header. */
+  /** Replaces the signature of the body; null for no header. */
   signature?: string | null
 }
 
@@ -26,18 +26,18 @@ export interface PaymentScene {
   service: Service
   root: Person
   clinic: Clinic
-  /** Sends bytes, or a notice as JSON, signed now unless told otherwise. */
+  /** Sends bytes, or a notification as JSON, signed now by default. */
   send(what: string | Buffer | object, options?: SendOptions): Promise<Answer>
-  /** A notice about a payment of the clinic. */
+  /** Builds a notification about a payment of the clinic. */
   about(type: string, payment: string, object?: Json, more?: Partial<CardnetNotice>): CardnetNotice
-  /** Sends it, and waits until it is worked off. */
+  /** Sends the notification, and waits until it is processed. */
   settle(what: CardnetNotice): Promise<Row>
-  /** The rows of the inbox of an event, the oldest first. */
+  /** Returns the rows of the inbox for an event, the oldest first. */
   rowsOf(eventId: string): Promise<Row[]>
-  /** Waits until none waits any more. */
+  /** Waits until no notification is pending. */
   untilSettled(): Promise<void>
   payment(providerPaymentId: string): Promise<Row | undefined>
-  /** The entries of the journal about a payment, the oldest first. */
+  /** Returns the journal entries about a payment, the oldest first. */
   entriesOf(providerPaymentId: string): Promise<Row[]>
   get(path: string, who?: Person, query?: Record<string, string | number>): Promise<Answer>
   process(id: number, who?: Person): Promise<Answer>
@@ -54,7 +54,7 @@ export async function openPaymentScene(options: Options = {}): Promise<PaymentSc
   return sceneOf(service, root, clinic)
 }
 
-/** Sends to any service, such as a second node. */
+/** Returns a sender to any service, such as a second node. */
 export function senderTo(service: Service): PaymentScene['send'] {
   return (what, { secret = CARDNET_SECRET, t, signature } = {}) => {
     const payload = typeof what === 'string' || Buffer.isBuffer(what) ? what : JSON.stringify(what)

@@ -1,4 +1,4 @@
-/** What nobody has proven: kept for a while, never applied by force, and in nobody's way. */
+/** Unverified notifications are kept for a while, never applied by force, and never delay others. */
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
@@ -10,9 +10,9 @@ import { until } from '../support/until.ts'
 import { OTHER_SECRET, openPaymentScene, type PaymentScene, senderTo } from './scene.ts'
 
 let database: TestDatabase
-/** Without a secret. */
+/** A service without a secret. */
 let at: PaymentScene
-/** On the same database, with one. */
+/** A service with a secret, on the same database. */
 let later: Service
 let sendLater: PaymentScene['send']
 
@@ -28,8 +28,8 @@ const processLater = (id: number, token = at.root.token) =>
 
 const states = async (eventId: string) => (await at.rowsOf(eventId)).map(({ state }) => state)
 
-describe('without a secret', () => {
-  test('a notice is answered as any other, stored unverified, and shown to superadmins alone', async () => {
+describe('a provider without a configured secret', () => {
+  test('gets the usual response, and its notification is stored unverified, for superadmins only', async () => {
     const told = at.about('succeeded', 'pay_unproven')
     for (const signature of [undefined, null, 'nonsense'])
       expect(await at.send(told, signature === undefined ? {} : { signature })).toMatchObject({
@@ -51,7 +51,7 @@ describe('without a secret', () => {
     expect(JSON.parse((await at.get(path)).body.body)).toEqual(told)
   })
 
-  test('a superadmin discards what is unverified, of one provider alone, and it is journaled', async () => {
+  test('allows superadmins to discard its unverified notifications, and that is journaled', async () => {
     await at.send(at.about('succeeded', 'pay_discarded'))
     const discard = (body: object, token = at.root.token) =>
       later.call('POST', '/api/admin/payment-notifications/discard', { token, body })
@@ -74,7 +74,7 @@ describe('without a secret', () => {
     ])
   })
 
-  test('nobody can have it applied', async () => {
+  test('has notifications that nobody can apply', async () => {
     const told = at.about('succeeded', 'pay_forced')
     await at.send(told)
     const [row] = await at.rowsOf(told.id)
@@ -85,14 +85,14 @@ describe('without a secret', () => {
     expect(await at.payment('pay_forced')).toBeUndefined()
   })
 
-  test('what cannot be stored is refused all the same', async () => {
+  test('still rejects a notification that cannot be stored', async () => {
     expect((await at.send('{}')).status).toBe(422)
   })
 })
 
-describe('while a provider is not configured', () => {
+describe('a provider that is not configured', () => {
   test.each(['/webhooks/cardnet', '/webhooks/paygate'])(
-    'takes no notification over 16 KiB at %s',
+    'gets 413 for notifications over 16 KiB at %s',
     async (path) => {
       const notice = (id: string, length: number) =>
         JSON.stringify({
@@ -112,7 +112,7 @@ describe('while a provider is not configured', () => {
     },
   )
 
-  test('counts its notifications toward the limit of all requests of an address', async () => {
+  test('shares the limit of all requests from an IP address', async () => {
     const service = await openService({
       config: { CARDNET_WEBHOOK_SECRET: [], RATE_LIMIT_PER_MINUTE: 2 },
     })
@@ -122,7 +122,7 @@ describe('while a provider is not configured', () => {
     expect(statuses).toEqual([422, 400, 429])
   })
 
-  test('its notifications degrade no health report', async () => {
+  test('does not degrade the health report with its notifications', async () => {
     await at.send(at.about('succeeded', 'pay_of_a_stranger'))
     const health = async () => (await at.get('/api/admin/health')).body.checks.payments
     expect(await health()).toBe('ok')
@@ -132,7 +132,7 @@ describe('while a provider is not configured', () => {
     expect(await health()).toBe('ok')
   })
 
-  test('takes no more than 64 MiB of unverified notifications', async () => {
+  test('has at most 64 MiB of unverified notifications stored', async () => {
     await at.service.database.sql(`
       insert into payment_notifications (provider, event_key, type, state, reason, holds_key, received_at, armed_at,
         seal_id, sealed_body)
@@ -151,8 +151,8 @@ describe('while a provider is not configured', () => {
   })
 })
 
-describe('once there is a secret', () => {
-  test('what it had signed when it came is proven, by the time at which it came', async () => {
+describe('once a secret is configured for the provider', () => {
+  test('verifies earlier signed notifications by their time of arrival', async () => {
     const told = at.about('succeeded', 'pay_proven')
     await at.send(told)
     later.clock.advance(10 * MINUTE)
@@ -171,7 +171,7 @@ describe('once there is a secret', () => {
     ['was not signed', { signature: null }],
     ['was signed by another secret', { secret: OTHER_SECRET }],
     ['was old when it came', { t: Math.floor(Date.now() / 1000) - 400 }],
-  ])('what %s stays unproven, whoever asks and however often', async (_what, options) => {
+  ])('never verifies %s, however often any caller retries', async (_what, options) => {
     const told = at.about('succeeded', 'pay_never')
     await at.send(told, options)
     const [row] = await at.rowsOf(told.id)
@@ -183,7 +183,7 @@ describe('once there is a secret', () => {
     expect(await at.payment('pay_never')).toBeUndefined()
   })
 
-  test('the true notice of the same event is not kept out by what came unverified', async () => {
+  test('accepts the genuine notification of an event despite an unverified one', async () => {
     const told = at.about('succeeded', 'pay_true')
     await at.send({ ...told, data: {} }, { signature: null })
     expect((await sendLater(told)).status).toBe(200)
@@ -194,7 +194,7 @@ describe('once there is a secret', () => {
     expect(await states(told.id)).toEqual(['unverified', 'applied'])
   })
 
-  test('and one that is proven behind the true one changes nothing', async () => {
+  test('changes nothing when an earlier copy is verified after the genuine notification', async () => {
     const told = at.about('refunded', 'pay_both', { amount_refunded: 100 })
     await at.send(told)
     await sendLater(told)
@@ -207,7 +207,7 @@ describe('once there is a secret', () => {
     expect(await at.payment('pay_both')).toMatchObject({ amount_refunded: 100 })
   })
 
-  test('an admin of a tenant cannot even find it', async () => {
+  test('hides unverified notifications from the admin of a tenant', async () => {
     const told = at.about('succeeded', 'pay_hidden')
     await at.send(told)
     const [row] = await at.rowsOf(told.id)
@@ -215,7 +215,7 @@ describe('once there is a secret', () => {
   })
 })
 
-test('it is kept for 7 days', async () => {
+test('unverified notifications are deleted after 7 days', async () => {
   const told = at.about('succeeded', 'pay_week')
   await at.send(told)
   const tidy = (days: number) =>
@@ -234,7 +234,7 @@ test('it is kept for 7 days', async () => {
   expect(await at.rowsOf(told.id)).toEqual([])
 })
 
-test('at 10,000 strangers are asked to come again, the health is degraded, and the signed come in', async () => {
+test('at 10,000 unverified notifications, unsigned ones get 429, health degrades, signed ones are accepted', async () => {
   const [row] = await database.sql<{ n: number }>(
     "select count(*)::int as n from payment_notifications where state = 'unverified'",
   )
@@ -246,7 +246,7 @@ test('at 10,000 strangers are asked to come again, the health is degraded, and t
      from generate_series(1, $1) n, data_keys k join tenants t on t.id = k.tenant_id and t.is_platform`,
     [9_999 - (row?.n ?? 0)],
   )
-  // At once on two nodes that have no secret: the bound is of the database, not of a node.
+  // Sends concurrently to two nodes without a secret, because the limit applies to the database, not to a node.
   const other = await openService({
     database,
     config: { CARDNET_WEBHOOK_SECRET: [] },
@@ -279,7 +279,7 @@ async function makeRoomAndSend(told: object) {
   expect((await at.send(told)).status).toBe(200)
 }
 
-test('two of one event that are proven at once are both applied, the second for nothing', async () => {
+test('two notifications of one event that are verified concurrently are applied, the second without effect', async () => {
   const told = at.about('refunded', 'pay_twins', { amount_refunded: 100 })
   for (let copy = 0; copy < 4; copy += 1) await makeRoomAndSend(told)
   const rows = await at.rowsOf(told.id)
@@ -298,7 +298,7 @@ test('two of one event that are proven at once are both applied, the second for 
   expect(await at.payment('pay_twins')).toMatchObject({ amount_refunded: 100 })
 })
 
-test('one that is proven while another of its event takes the key goes on without it', async () => {
+test('verification continues without a key that another notification takes in the meantime', async () => {
   const told = at.about('succeeded', 'pay_keyless')
   for (let copy = 0; copy < 2; copy += 1) await makeRoomAndSend(told)
   const [one, other] = await at.rowsOf(told.id)
@@ -323,7 +323,7 @@ test('one that is proven while another of its event takes the key goes on withou
   ])
 })
 
-test('the tests above sign as cardnet does', () => {
+test('the tests above sign in the same way as cardnet', () => {
   expect(cardnetSignature('x', 5)).toMatch(/^t=5,v1=[0-9a-f]{64}$/)
   expect(CARDNET_SECRET.length).toBeGreaterThanOrEqual(16)
 })

@@ -1,9 +1,9 @@
-/** Explains statements as the service sends them: on a connection with its settings, in a scope, by its role. */
+/** Explains statements as the service sends them: with its connection settings, in a scope, with its role. */
 import pg from 'pg'
 import { APP_ROLE, openPool, PLATFORM_ROLE } from '../../src/platform/db/connection.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { queriesOn, type Statement } from '../../src/platform/db/statements.ts'
-import { openTotals } from '../../src/platform/db/totals.ts'
+import { openTotals } from '../../src/platform/lists/totals.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { endingPool, type TestDatabase } from '../support/database.ts'
 
@@ -34,7 +34,7 @@ export interface Plan {
 
 type Condition = (node: Plan) => boolean
 
-/** Scans of tables and indexes. What a bitmap has found is counted where its rows are read. */
+/** Matches scans of tables and indexes. Rows found through a bitmap count where they are read. */
 export const isScan: Condition = ({ 'Node Type': type }) =>
   /Scan/.test(type) && !/Bitmap Index|Subquery|Function/.test(type)
 
@@ -50,7 +50,7 @@ export function rowsRead(plan: Plan, isRead: Condition = isScan): number {
 export const pagesRead = (plans: readonly Plan[]) =>
   plans.reduce((sum, plan) => sum + plan['Shared Hit Blocks'] + plan['Shared Read Blocks'], 0)
 
-/** Explains a statement by running it, and takes back what it has changed. */
+/** Explains a statement by running it, and rolls its changes back. */
 async function explain(client: pg.PoolClient, sql: string, values: unknown[]): Promise<Plan> {
   await client.query('savepoint before')
   const options = 'analyze, buffers, timing off, format json'
@@ -59,7 +59,7 @@ async function explain(client: pg.PoolClient, sql: string, values: unknown[]): P
   return rows[0]['QUERY PLAN'][0].Plan
 }
 
-/** How a statement is planned, and what the owner changes before, in a transaction that is rolled back then. */
+/** The planning of a statement, and changes that the owner makes first, in a transaction that is rolled back. */
 export interface Planning {
   mode?: 'auto' | 'force_generic_plan' | 'force_custom_plan'
   furnishing?: string
@@ -110,7 +110,7 @@ async function begin(
     set local plan_cache_mode = ${mode}`)
 }
 
-/** Collects the statements that a list sends. Their answers are empty. */
+/** Collects the statements that a list sends. Their results are empty. */
 export async function statementsOf(
   tenantId: number | null,
   run: (tx: TenantTx) => Promise<unknown>,
@@ -126,14 +126,14 @@ export async function statementsOf(
   return sent
 }
 
-/** A value as PostgreSQL reads it in a literal. */
+/** Returns a value as a PostgreSQL literal. */
 function inText(value: unknown): string {
   if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
   if (Array.isArray(value)) return `{${value.map((one) => JSON.stringify(inText(one))).join(',')}}`
   return String(value)
 }
 
-/** Returns the plan of a prepared statement as text: by default the one for all values. */
+/** Returns the plan of a prepared statement as text: by default the generic plan. */
 export async function planOf(
   { client }: Pick<PlanDatabase, 'client'>,
   tenantId: number | null,

@@ -1,4 +1,4 @@
-/** The rows of the database whose plans are tested: many of everything that a list or a job reads. */
+/** The rows of the database whose plans are tested: many rows in every table that a list or a job reads. */
 
 import pg from 'pg'
 import { enterActions } from '../../src/platform/journal/index.ts'
@@ -11,13 +11,13 @@ export const LARGE_TENANT = 1
 /** Half of the journal belongs to the large tenant, and 50 entries to the small one. 49 others share the rest. */
 export const [MIDDLING_TENANT, SMALL_TENANT] = [2, 99]
 export const JOURNAL_ENTRIES = 120_000
-/** Users of the large tenant: did almost everything, did 20 things, did nothing. */
+/** Users of the large tenant with very many entries, with 20 entries, and with none. */
 export const [BUSY_USER, IDLE_USER, UNSEEN_USER] = [7, 8, 9]
 /** Half of the requests come from the busy address, 20 from the idle one. */
 export const [BUSY_ADDRESS, IDLE_ADDRESS] = ['203.0.113.7', '203.0.113.8']
 export const REQUEST = '22222222-2222-4222-8222-222222222222'
 
-/** The patient whose record is read very often: every second entry of their month, one entry a second. */
+/** The patient whose record is read very often: every second entry of the month, one entry per second. */
 export const MUCH_READ_PATIENT = 7
 export const PATIENT_READS = 20_000
 export const PATIENT_LISTS = 3_000
@@ -35,16 +35,16 @@ export const PATIENTS = 10_000
 /** Data keys of the large tenant: patients are sealed with the old one. */
 export const [OLD_KEY, NEW_KEY] = [1, 2]
 
-/** A sealed value, as far as the database can tell. */
+/** Returns a value that the database accepts as encrypted. */
 export const sealedWith = (key: number) => `'\\x02'::bytea || int8send(${key})`
 
-/** The month after next, the same for the whole file: another month may begin while it runs. */
+/** The month after next, computed once because another month may begin during the tests. */
 const today = new Date()
 const ACCESS_MONTH = new Date(
   Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2),
 ).toISOString()
 
-/** The time of an access to a patient's record, in a month of its own. */
+/** Returns the time of an access to a patient's record, in a separate month. */
 export const accessTime = (second: string) =>
   `timestamptz '${ACCESS_MONTH}' + ${second} * interval '1 second'`
 
@@ -130,7 +130,7 @@ const PAYMENT_NOTIFICATIONS = `
 /** Adds all rows. Autovacuum is off, so the planner has no statistics until `vacuumAll`. */
 export async function furnish(database: TestDatabase): Promise<void> {
   await enterActions(scopesOf(database, 1))
-  // The template may have been made in the month before.
+  // The template may have been created in the previous month.
   await database.sql('select ensure_journal_partitions(2)')
   await database.sql(PEOPLE)
   await database.sql(WEBHOOKS)
@@ -141,12 +141,12 @@ export async function furnish(database: TestDatabase): Promise<void> {
     await database.sql(rows)
 }
 
-/** Statistics of so many values are made from 300,000 rows: from every row, so each run has the same ones. */
+/** PostgreSQL samples 300,000 rows for a target this high, which is every row, so each run has the same statistics. */
 const STATISTICS_TARGET = 1_000
 
 /**
  * Vacuums and analyzes the database until every row is visible to every transaction. One vacuum is not enough while a
- * connection that is being opened has an older snapshot.
+ * new connection has an older snapshot.
  */
 export async function vacuumAll({ sql, url }: TestDatabase): Promise<void> {
   const client = new pg.Client(url)

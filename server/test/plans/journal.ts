@@ -1,4 +1,4 @@
-/** How many rows the lists of a large journal read, by every filter, order and scope. */
+/** The rows that lists of a large journal read, by every filter, order and scope. */
 import { describe, expect, test } from 'vitest'
 import { type AuditQuery, auditList } from '../../src/features/audit/audit.schema.ts'
 import { listEntries } from '../../src/features/audit/audit.store.ts'
@@ -27,9 +27,9 @@ import {
 /** No statement reads more of the month, not even a count of up to 10,000 of every fifth entry. */
 const MAX_ENTRIES = JOURNAL_ENTRIES / 2
 const LIMIT = 20
-/** The most entries that match one of the rare filters: what was done with a user's account, in every tenant. */
+/** The most entries that match one of the rare filters: changes to a user's account, in every tenant. */
 const MAX_OF_FEW = 150
-/** The page and one more, in each part and again when they are looked up, and the rows between them. */
+/** The page and one more row, in each part and again for the lookup, and the rows between them. */
 const MAX_ACCESSES = 10 * LIMIT
 
 const SCOPES: [string, number | null][] = [
@@ -89,8 +89,8 @@ export function journalPlans(at: () => PlanDatabase): void {
     return { plans, total: value.total }
   }
 
-  describe.each(SCOPES)('entries of %s', (_scope, tenantId) => {
-    describe.each(['created_at', 'id'] as const)('by %s', (sort_by) => {
+  describe.each(SCOPES)('reading journal entries of %s', (_scope, tenantId) => {
+    describe.each(['created_at', 'id'] as const)('sorted by %s', (sort_by) => {
       test.each<Order>(['desc', 'asc'])(
         'reads at most half of a month for every filter, %s',
         async (sort_order) => {
@@ -125,7 +125,7 @@ export function journalPlans(at: () => PlanDatabase): void {
     ['an unknown address', { ip: '192.0.2.1' }],
     ['everything about a user who did little', { about_user: IDLE_USER }],
     ['everything about a user who did nothing', { about_user: UNSEEN_USER }],
-  ])('reads no other entries of any tenant for %s', async (_name, filter) => {
+  ])('reads no entries other than those found, in any tenant, for %s', async (_name, filter) => {
     for (const tenantId of [null, LARGE_TENANT, MIDDLING_TENANT])
       for (const sort_by of ['created_at', 'id'] as const) {
         const query: AuditQuery = { page: 1, limit: LIMIT, sort_by, sort_order: 'desc', ...filter }
@@ -171,7 +171,7 @@ export function journalPlans(at: () => PlanDatabase): void {
     return { rows: plans.reduce((sum, plan) => sum + rowsRead(plan, isRead), 0), found: value }
   }
 
-  /** A position in the order of time, between the entry of that second and the next. */
+  /** Returns a position in the order of time, between the entry of that second and the next. */
   async function positionAt(second: number): Promise<Cursor['key']> {
     const { sql } = at().database
     const [row] = await sql<{ at: string }>(`select (${accessTime(String(second))})::text as at`)
@@ -190,7 +190,7 @@ export function journalPlans(at: () => PlanDatabase): void {
     },
   )
 
-  test("lists a patient's accesses in their order, lists among them, without a gap", async () => {
+  test("lists each patient's accesses in order and without gaps, even if lists are among them", async () => {
     const { found } = await accesses('desc', await positionAt(PATIENT_LISTS))
     const expected = await at().database.sql<{ id: number }>(
       `select id::int from (

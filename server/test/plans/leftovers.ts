@@ -1,4 +1,4 @@
-/** What the search for leftover deliveries of a deleted tenant costs. */
+/** The cost of the search for leftover deliveries of a deleted tenant. */
 import { expect, test } from 'vitest'
 import { findAnyWebhook } from '../../src/features/webhooks/upkeep/upkeep.store.ts'
 import { explained, type PlanDatabase, pagesRead } from './explain.ts'
@@ -15,7 +15,7 @@ export async function pagesOfSearch(at: PlanDatabase): Promise<number> {
 
 /** Tests the search. `pagesBefore` is its cost while the planner had no statistics. */
 export function leftoverPlans(at: () => PlanDatabase, pagesBefore: () => number): void {
-  test('searches leftover deliveries at a cost that depends on webhooks and days, not on rows', async () => {
+  test('the cost of searching leftover deliveries depends on webhooks and days, not on rows', async () => {
     // Deliveries and attempts. Each probe descends the index of each day and reads one row.
     const probes = 2 * (WEBHOOKS_WITH_DELIVERIES.length + 1) * DELIVERY_DAYS
     for (const pages of [pagesBefore(), await pagesOfSearch(at())])

@@ -1,4 +1,4 @@
-/** Plans of the pages of lists: their statements as they are sent, planned once for all values where they run that way. */
+/** Plans of the pages of lists: the statements as sent, with generic plans where the service uses them. */
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { auditList } from '../../src/features/audit/audit.schema.ts'
@@ -13,13 +13,13 @@ import { userList } from '../../src/features/users/users.schema.ts'
 import { listUsers } from '../../src/features/users/users.store.ts'
 import { listDeliveries } from '../../src/features/webhooks/deliveries/deliveries.store.ts'
 import { deliveryList } from '../../src/features/webhooks/webhooks.schema.ts'
-import type { Asked, List } from '../../src/lib/page.ts'
+import type { List, PageRequest } from '../../src/lib/page.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import type { Statement } from '../../src/platform/db/statements.ts'
 import { type PlanDatabase, planOf, statementsOf } from './explain.ts'
 import { LARGE_TENANT, MUCH_READ_PATIENT } from './furnish.ts'
 
-type Run = (tx: TenantTx, asked: Asked<any>) => Promise<unknown>
+type Run = (tx: TenantTx, asked: PageRequest<any>) => Promise<unknown>
 
 const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
   ['users', userList, listUsers, [LARGE_TENANT, null]],
@@ -34,7 +34,7 @@ const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
   ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [LARGE_TENANT]],
 ]
 
-/** The time is now, because it has to lie within the partitions of the journal. */
+/** The current time, because it has to lie within the partitions of the journal. */
 const VALUES = { integer: 100, text: 'User 77', time: new Date().toISOString() }
 const ADMIN = { role: 'admin' as const, tenant_id: LARGE_TENANT }
 
@@ -101,24 +101,24 @@ async function searchStatement(): Promise<Statement> {
   return page as Statement
 }
 
-/** Plans a search on tables of which nothing is known. */
+/** Plans a search on tables without statistics. */
 export const planOfSearch = async (at: Pick<PlanDatabase, 'client'>) =>
   planOf(at, LARGE_TENANT, await searchStatement())
 
 /** Tests the pages of lists. `searchBefore` is the plan of a search while the tables were empty. */
 export function listPlans(at: () => PlanDatabase, searchBefore: () => string): void {
-  describe('reads along an index, without sorting', () => {
+  describe('a page of a list is read along an index, without sorting', () => {
     test.each(pages)('$title', async ({ scope, asked, run }) => {
       const [page] = await statementsOf(scope, (tx) => run(tx, asked))
       const plan = await planOf(at(), scope, page as Statement)
       expect(plan).toMatch(/Index( Only)? Scan/)
-      // All tenants may be read, because few of them are deleted.
+      // Reading all tenants is fine, because few of them are deleted.
       expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
       if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
     })
   })
 
-  test("reads a department's patients along an index by their id", async () => {
+  test("a department's patients are read along an index by their ID", async () => {
     const caller = { role: 'doctor' as const, tenant_id: LARGE_TENANT }
     const asked = { list: patientList, caller, query: byId, from: undefined }
     const condition = sql<boolean>`patients.department_id = 7`
@@ -129,7 +129,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
     expect(plan).not.toMatch(/Sort/)
   })
 
-  test('finds searched patients by their tokens alone, with and without statistics', async () => {
+  test('searched patients are found by their search tokens only, with and without statistics', async () => {
     const after = await planOfSearch(at())
     for (const plan of [searchBefore(), after]) {
       expect(plan).toMatch(/patient_tokens__by_token/)
@@ -137,14 +137,14 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
       expect(plan).toMatch(/Index Scan using patients_(pkey|_living) on patients/)
       expect(plan).not.toMatch(/Seq Scan/)
     }
-    // On an empty table, PostgreSQL 15 takes any index for as good.
+    // On an empty table, PostgreSQL 15 considers any index as good.
     expect(after).toMatch(/Index Cond: .*id = ANY/)
   })
 
   test.each([
     ['the first page', undefined],
     ['a page after a cursor', ['9999-12-31T23:59:59.999Z', 100]],
-  ])("reads %s of a patient's accesses along the indexes of that patient", async (_, key) => {
+  ])("%s of a patient's accesses are read along the indexes of that patient", async (_, key) => {
     const asked = {
       list: accessList,
       caller: ADMIN,
@@ -160,7 +160,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
     expect(plan).not.toMatch(/Join|_tenant_id_created_at_id_is_access_action_idx/)
   })
 
-  test('reads no users of other tenants where there are few tenants', async () => {
+  test('users of other tenants are not read where there are few tenants', async () => {
     const caller = { role: 'admin' as const, tenant_id: 5 }
     const asked = { list: userList, caller, query: byId, from: undefined }
     const [page] = await statementsOf(5, (tx) => listUsers(tx, asked))
@@ -175,7 +175,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
     expect(plan).toMatch(/Index Cond: \(tenant_id = /)
   })
 
-  describe('reads the users of a tenant along an index that starts with the tenant', () => {
+  describe('the users of a tenant are read along an index that starts with the tenant', () => {
     test.each(USER_FILTERS)('filtered by %j', async (filter, index) => {
       const asked = {
         list: userList,
@@ -193,7 +193,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
     })
   })
 
-  test('sends one statement for the first rows of departments, with their heads and members', async () => {
+  test('one statement returns the first departments with their heads and member counts', async () => {
     const asked = { list: departmentList, caller: ADMIN, query: byId, from: undefined }
     const sent = await statementsOf(LARGE_TENANT, (tx) => listDepartments(tx, asked))
     expect(sent).toHaveLength(1)
@@ -201,7 +201,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
     expect(plan).toMatch(/Index Only Scan using users__by_department/)
   })
 
-  test('reads the blocked users of all tenants along their own index', async () => {
+  test('the blocked users of all tenants are read along their own index', async () => {
     const caller = { role: 'superadmin' as const, tenant_id: LARGE_TENANT }
     const query = { ...byId, sort_by: 'email' as const, is_active: false }
     const asked = { list: userList, caller, query, from: undefined }

@@ -1,4 +1,4 @@
-/** How many rows a page of payment notifications reads, also when its filters match few. */
+/** The rows that a page of payment notifications reads, also when its filters match few. */
 import { describe, expect, test } from 'vitest'
 import {
   type NotificationQuery,
@@ -45,10 +45,10 @@ export function notificationPlans(at: () => PlanDatabase): void {
   describe.each([
     ['all tenants', null],
     ['a tenant', NOTIFIED_TENANT],
-  ])('notifications of %s', (_whose, tenantId) => {
+  ])('listing payment notifications of %s', (_whose, tenantId) => {
     const pages = ORDERS.flatMap((sort_by) => RARE.map((filter) => ({ ...filter, sort_by })))
 
-    test.each(pages)('reads little more than the page where few match %j', async (filters) => {
+    test.each(pages)('reads little more than the page when few match %j', async (filters) => {
       expect(await rowsFor(tenantId, filters)).toBeLessThanOrEqual(MAX_ROWS)
     })
   })

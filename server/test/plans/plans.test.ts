@@ -1,5 +1,5 @@
 /**
- * Query plans, on one database that is furnished, vacuumed and analyzed once, with autovacuum off. The cases are in the
+ * Query plans on one database, which is filled, vacuumed and analyzed once, with autovacuum off. The cases are in the
  * modules beside this file.
  */
 import { beforeAll, describe } from 'vitest'
@@ -10,6 +10,7 @@ import { journalPlans } from './journal.ts'
 import { leftoverPlans, pagesOfSearch } from './leftovers.ts'
 import { listPlans, planOfSearch } from './lists.ts'
 import { notificationPlans } from './notifications.ts'
+import { overviewPlans } from './overview.ts'
 import { reEncryptionPlans } from './re-encryption.ts'
 
 let scene: PlanDatabase
@@ -31,6 +32,7 @@ const at = () => scene
 listPlans(at, () => searchBefore)
 journalPlans(at)
 notificationPlans(at)
+overviewPlans(at)
 leftoverPlans(at, () => pagesBefore)
-// The last, because it changes the patients and their tokens.
+// Runs last, because it changes the patients and their tokens.
 describe('re-encryption', () => reEncryptionPlans(at))

@@ -1,6 +1,8 @@
-/** How re-encryption finds the rows that still use an old key, where all their former versions lie dead in the table. */
+/**
+ * The search of re-encryption for rows under an old key, while all their former versions are still dead in the table.
+ */
 import { beforeAll, expect, test } from 'vitest'
-import * as store from '../../src/features/encryption/sweep.store.ts'
+import * as store from '../../src/features/encryption/re-encryption.store.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { explained, type Plan, type PlanDatabase, pagesRead } from './explain.ts'
 import { LARGE_TENANT, NEW_KEY, OLD_KEY, PATIENTS, sealedWith } from './furnish.ts'
@@ -10,15 +12,15 @@ const TOKENS = { table: 'patient_tokens', of: 'patient_id' }
 const sealAll = (key: number) => `update patients set
   (sealed_full_name, sealed_identifiers, sealed_allergies) = (select s, s, s from (select ${sealedWith(key)}) k (s))`
 
-/** Names each table of a plan, with the index by which it is read, if any. */
+/** Names each table of a plan, with the index used to read it, if any. */
 function accessPaths(plan: Plan): string[] {
   const { 'Relation Name': table, 'Index Name': index = plan['Node Type'] } = plan
   return [...(table ? [`${table}: ${index}`] : []), ...(plan.Plans ?? []).flatMap(accessPaths)]
 }
 
-/** Tests the re-encryption of patients. It changes them, so it has to be the last. */
+/** Tests the re-encryption of patients. It changes them, so it has to run last. */
 export function reEncryptionPlans(at: () => PlanDatabase): void {
-  // As re-encryption leaves the table: its statistics are from before.
+  // The state that re-encryption leaves: statistics from before.
   beforeAll(() => at().database.sql(sealAll(NEW_KEY)))
 
   const inPlatform = <T>(work: (tx: TenantTx) => Promise<T>, furnishing = '') =>
@@ -36,7 +38,7 @@ export function reEncryptionPlans(at: () => PlanDatabase): void {
     ])
   })
 
-  test('finds and counts the rows that are left', async () => {
+  test('finds and counts the remaining rows', async () => {
     const someLeft = `${sealAll(OLD_KEY)} where id in (7, ${PATIENTS})`
     const { value } = await inPlatform(
       async (tx) => [
@@ -49,16 +51,16 @@ export function reEncryptionPlans(at: () => PlanDatabase): void {
     expect(value).toEqual([[{ id: OLD_KEY, tenant_id: LARGE_TENANT }], true, 2])
   })
 
-  test('reads no more pages for the last batch of old tokens than for the first', async () => {
+  test('reads as few pages for the last batch of old search tokens as for the first', async () => {
     const batch = async (from: store.Position, limit: number) => {
       const { plans, value } = await inPlatform((tx) =>
-        store.deleteTokens(tx, TOKENS, OLD_KEY, from, limit),
+        store.deleteOldTokens(tx, TOKENS, OLD_KEY, from, limit),
       )
       return { pages: pagesRead(plans), value }
     }
     const first = await batch(null, 20)
     expect(first.value).toEqual({ count: 20, last: 10 })
-    // One token of the last patient is left for the next batch.
+    // Leaves one token of the last patient for the next batch.
     const most = await batch(first.value.last, 2 * PATIENTS - 61)
     expect(most.value).toEqual({ count: 2 * PATIENTS - 61, last: PATIENTS - 20 })
     const last = await batch(most.value.last, 20)

@@ -1,4 +1,4 @@
-/** A record that is deleted while a command on it runs: the command is answered as it declares, never 500. */
+/** Records deleted while a command on them runs: the command returns a declared answer, never 500. */
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusesOf } from '../../src/platform/http/refusals.ts'
@@ -15,12 +15,12 @@ beforeAll(async () => {
 })
 
 type Command = [method: string, path: string, options: CallOptions]
-/** Makes the command for a scene, with what has to be there before. */
+/** Makes the command for a scene, after its preparation. */
 type Maker = (scene: Scene) => Command | Promise<Command>
 
 interface Scene {
   clinic: Clinic
-  /** The one who is deleted, signed in. */
+  /** The user who is deleted, signed in. */
   victim: Person
   departmentId: number
   webhookId: number
@@ -35,7 +35,7 @@ const RECORDS = {
   tenants: ({ clinic }: Scene) => clinic.id,
 }
 
-/** The table that the record is deleted from, and the command that is about it meanwhile. */
+/** The table from which the record is deleted, and the command that runs on it at the same time. */
 const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   updatePreferences: ['users', own('PUT', '/api/preferences', { theme: 'dark' })],
   updateTheme: ['users', own('PUT', '/api/preferences/theme', { theme: 'dark' })],
@@ -190,7 +190,7 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   ],
 }
 
-/** The operations that write and are not in the table, with why. */
+/** The writing operations that are not in the table, with the reason. */
 const LEFT_OUT: Record<string, string> = {
   createTenant: 'refers to no record',
   cleanUpCache: 'refers to no record',
@@ -211,7 +211,7 @@ const LEFT_OUT: Record<string, string> = {
   verifyEmail: 'spends a mailed token, which is gone with its user',
 }
 
-/** The command that `then` makes of what `first` was answered. */
+/** Builds the command that `then` makes from the answer to `first`. */
 function behind(first: Maker, then: (made: any) => Maker): Maker {
   return async (scene) => {
     const { status, body } = await service.call(...(await first(scene)))
@@ -224,7 +224,7 @@ function own(method: string, path: string, body?: object): (scene: Scene) => Com
   return ({ victim }) => [method, path, { token: victim.token, ...(body ? { body } : {}) }]
 }
 
-/** By anyone who knows the victim's address. */
+/** Builds a call by any caller who knows the victim's address. */
 function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   return ({ victim: { email }, clinic: { subdomain } }) => [
     'POST',
@@ -233,7 +233,7 @@ function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   ]
 }
 
-/** A call of the victim in a session of the console. */
+/** Builds a call of the victim in a console session. */
 function inConsole(method: string, path: string): Maker {
   return async ({ victim: { email }, clinic: { subdomain } }) => {
     const body = { email, subdomain, password: PASSWORD }
@@ -304,14 +304,14 @@ async function newScene(): Promise<Scene> {
 const deletion = (table: string) => `delete from ${table} where id = $1`
 
 /**
- * Changes the record in a transaction that stays open until the command is through or waits for it:
- * the command has seen a record that is gone, or another, when it goes on.
+ * Changes the record in a transaction that stays open until the command has finished or waits for it. The command then
+ * continues with a record that has been changed or deleted.
  */
 async function whileChanged(change: string, id: number, command: () => Promise<Answer>) {
   const other = new pg.Client({ connectionString: service.database.url })
   await other.connect()
   try {
-    // As the purge does: the rows of a tenant go with their data keys, whichever is first.
+    // Like the purge: the rows of a tenant and their data keys are deleted in any order.
     await other.query('begin; set constraints all deferred')
     await other.query(change, [id])
     let isThrough = false
@@ -336,7 +336,7 @@ async function waiters(): Promise<number> {
   return waiting.length
 }
 
-test('each operation that writes is in the table, or is left out for a reason', () => {
+test('the table of this test lists each writing operation, or excludes it with a reason', () => {
   const writing = service.app.operations.filter(({ method, isRead }) => method !== 'GET' && !isRead)
   const known = [...Object.keys(PAIRS), ...Object.keys(LEFT_OUT)]
   expect(known.sort()).toEqual(writing.map(({ id }) => id).sort())
@@ -349,7 +349,7 @@ test.each([
     "update webhooks set is_active = false, disabled_reason = 'admin' where id = $1",
     409,
   ],
-])('no delivery of a webhook is queued again once that is %s', async (_, change, status) => {
+])('a retry queues no delivery of a webhook that is concurrently %s', async (_, change, status) => {
   const scene = await newScene()
   const [, pair] = PAIRS.retryWebhookDelivery as (typeof PAIRS)[string]
   const command = await pair(scene)
@@ -362,8 +362,8 @@ test.each([
   expect(retried).toEqual([])
 })
 
-describe('while its record is deleted', () => {
-  test.each(Object.entries(PAIRS))('%s is answered as it declares', async (id, [table, pair]) => {
+describe('a request during the deletion of its record', () => {
+  test.each(Object.entries(PAIRS))('gets a declared response: %s', async (id, [table, pair]) => {
     const scene = await newScene()
     const op = service.app.operations.find((operation) => operation.id === id)
     const command = await pair(scene)
@@ -375,7 +375,7 @@ describe('while its record is deleted', () => {
   })
 
   test.each(['updatePreferences', 'replayWebhook'])(
-    'by the operation that deletes it, %s is answered as it declares, whoever comes first',
+    'gets a declared response if %s and the deletion come in either order',
     async (id) => {
       const [table, pair] = PAIRS[id] as (typeof PAIRS)[string]
       const op = service.app.operations.find((operation) => operation.id === id)

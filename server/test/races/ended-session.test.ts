@@ -1,13 +1,13 @@
 /**
- * Whoever is signed out while their request runs changes nothing any more. Walks all operations: before each one
- * succeeds, it is called with a session that ends between the check at the door and the transaction.
+ * Users signed out while their request runs: it changes nothing. Calls every operation with a session that ends between
+ * authentication and the transaction, then lets it succeed.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { openWalkable, type Walkable, walk } from '../contract/walk.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-/** Writing operations that are no change of anything, and so write no entry. */
+/** Writing operations that change no record, and so write no journal entry. */
 const CHANGES_NOTHING = ['POST /api/patients/search', 'POST /api/admin/cache/warmup']
 
 let walkable: Walkable
@@ -29,7 +29,7 @@ beforeAll(async () => {
     (await sql('select from journal where request_id = $1', [requestId])).length > 0
   const { call } = service
   let before: Promise<unknown> = Promise.resolve()
-  /** One after the other, as the walk calls some side by side. */
+  /** Runs the work in sequence, because the calls of the walk may overlap. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = before.then(work)
     before = mine.catch(() => undefined)
@@ -49,7 +49,7 @@ beforeAll(async () => {
   await walk(walkable)
 })
 
-test('every operation that changes something is answered 401, and nothing is journaled', () => {
+test('a changing call whose session ends during the call is answered 401, and journals nothing', () => {
   expect(refused.length).toBeGreaterThan(60)
   const gone = refused.filter(
     ([name, status, isJournaled]) =>
@@ -58,7 +58,7 @@ test('every operation that changes something is answered 401, and nothing is jou
   expect(gone).toEqual([])
 })
 
-test('no call that waits for its turn is carried out after the block was answered', async () => {
+test('no queued call of a blocked user is carried out after the block was answered', async () => {
   const service = await openService()
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'queued')
@@ -80,7 +80,7 @@ test('no call that waits for its turn is carried out after the block was answere
   const answers = await Promise.all([...lists, ...creations])
   expect(answers.some(({ status }) => status === 401)).toBe(true)
   const late = (await entries()).filter((entry) => !before.has(entry.id))
-  // The block waits for the writes under way, but not for the reads: two lists of a caller run at once.
+  // The block waits for pending writes but not for reads. Two lists of a caller run at once.
   expect(late.filter(({ action }) => action !== 'patient.listed')).toEqual([])
   expect(late.length).toBeLessThanOrEqual(2)
 })

@@ -1,4 +1,4 @@
-/** Several nodes that start together on an empty database make what it lacks once. */
+/** Nodes that start together on an empty database: each initial record is created once. */
 import { beforeAll, expect, test } from 'vitest'
 import { standing } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
   nodes = await atOnce(() => openService({ database, config: { DEMO: true } }), 4)
 })
 
-test('there is one platform tenant with one superadmin, and one demo clinic', async () => {
+test('concurrent first starts create one platform tenant with one superadmin, and one demo clinic', async () => {
   const tenants = await database.sql(
     `select t.subdomain, count(u.*) as users, count(*) filter (where role = 'superadmin') as superadmins,
        (select count(*) from departments d where d.tenant_id = t.id) as departments,
@@ -27,7 +27,7 @@ test('there is one platform tenant with one superadmin, and one demo clinic', as
   ])
 })
 
-test('the journal tells of each once', async () => {
+test('concurrent first starts journal each creation once', async () => {
   const entries = await database.sql(
     `select action, count(*) as times from journal group by action order by action`,
   )
@@ -38,7 +38,7 @@ test('the journal tells of each once', async () => {
   ])
 })
 
-test('all sign with one key, so a token of one is good at the others', async () => {
+test('all nodes sign with one key after concurrent first starts, so tokens are valid on each node', async () => {
   expect(await database.sql('select 1 from signing_keys')).toHaveLength(1)
   expect(new Set(nodes.map(({ app }) => app.features.auth.keys.signer().kid)).size).toBe(1)
   for (const node of nodes) {

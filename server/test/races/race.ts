@@ -1,4 +1,4 @@
-/** Sets work off all at once and counts how it ended; or has it wait while its caller is signed out. */
+/** Starts work concurrently and counts the results, or delays a command while its caller is signed out. */
 import type pg from 'pg'
 import { ownerConnection } from '../sessions/users.ts'
 import type { Person } from '../support/clinics.ts'
@@ -7,19 +7,19 @@ import { until } from '../support/until.ts'
 
 export const AT_ONCE = 16
 
-/** Starts `count` pieces of work before any has ended; answers what each came to. */
+/** Starts `count` pieces of work before any has ended. Returns their results. */
 export function atOnce<T>(work: (index: number) => Promise<T>, count = AT_ONCE): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => work(index)))
 }
 
-/** How many answers have each status: `{201: 1, 409: 15}`. */
+/** Counts the responses by status: `{201: 1, 409: 15}`. */
 export function tally(answers: readonly Answer[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
-/** Has the command wait for a row while something else is changed. Returns its answer. */
+/** Makes the command wait for a row while the test changes something else. Returns the command's response. */
 export async function whileWaiting(
   service: Service,
   [table, id]: readonly [table: string, id: number],
@@ -43,7 +43,7 @@ export async function whileWaiting(
   return answering
 }
 
-/** Has the command wait for a row while its caller is blocked: no node is told of it. Returns its answer. */
+/** Makes the command wait for a row while its caller is blocked, without notifying any node. Returns its answer. */
 export const signOutMeanwhile = (
   service: Service,
   { id }: Person,

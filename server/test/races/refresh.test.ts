@@ -1,4 +1,4 @@
-/** One refresh token shown by many at once: on one node, on two, and while its session ends. */
+/** One refresh token used by many at once: on one node, on two, and while its session ends. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-describe('sixteen who show one refresh token', () => {
+describe('sixteen concurrent uses of one refresh token', () => {
   test.each([1, 2])('get the same successor, rotated once, on %i nodes', async (count) => {
     const person = await newColleague(service, clinic)
     const answers = await atOnce((index) => refresh(node(index % count), person.refresh))
@@ -33,7 +33,7 @@ describe('sixteen who show one refresh token', () => {
     expect((await refresh(service, [...successors][0])).status).toBe(200)
   })
 
-  test('get nothing when the token was of a session that has ended', async () => {
+  test('get no token when the session has ended', async () => {
     const person = await newColleague(service, clinic)
     await service.call('POST', '/api/auth/logout', { token: person.token })
     expect(tally(await atOnce(() => refresh(service, person.refresh)))).toEqual({ 401: AT_ONCE })
@@ -54,14 +54,14 @@ describe('a session that ends while it is refreshed', () => {
     ],
     ['its user is deleted', ({ id }) => admin('DELETE', `/api/admin/users/${id}`)],
   ]
-  test.each(endings)('does not go on after %s', async (_, end) => {
+  test.each(endings)('cannot be continued after %s', async (_, end) => {
     for (let round = 0; round < 6; round += 1) {
       const person = await newColleague(service, clinic)
       await raced(person, () => end(person), round)
     }
   })
 
-  test('does not go on after its tenant is deactivated', async () => {
+  test('cannot be continued after its tenant is deactivated', async () => {
     for (let round = 0; round < 4; round += 1) {
       const other = await makeClinic(service, root, `gone-${round}`)
       const person = await newPerson(service, root, {

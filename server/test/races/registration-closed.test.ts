@@ -1,6 +1,6 @@
-/** A registration that is under way when the clinic closes: it counts by what the clinic says in the end. */
+/** Registrations in progress while a clinic changes its settings: the committed settings apply. */
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Connection, ownerClient } from '../../src/platform/db/index.ts'
+import { ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
 import { form, newTenant, post } from '../accounts/people.ts'
 import { fresh } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -8,7 +8,7 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 let service: Service
-let other: Connection
+let other: PgConnection
 beforeAll(async () => {
   service = await openService()
 })
@@ -24,7 +24,7 @@ const CHANGES = [
   ['is deleted', 'deleted_at = now()', 404, 'not_found'],
 ] as const
 
-/** Registers while the clinic is being changed, which nobody knows before the commit. */
+/** Registers while the clinic is being changed. The change is invisible before its commit. */
 async function registerBeside(change: string) {
   const { token } = await superadmin(service)
   const tenant = await newTenant(service, token, { registration: 'open' })
@@ -46,13 +46,16 @@ async function registerBeside(change: string) {
   return { answer: await registered, email }
 }
 
-test.each(CHANGES)('a clinic that %s takes nobody any more', async (_, change, status, code) => {
-  const { answer, email } = await registerBeside(change)
-  expect(answer).toMatchObject({ status, body: { code } })
-  expect(await service.database.sql('select from users where email = $1', [email])).toEqual([])
-})
+test.each(CHANGES)(
+  'rejects a registration at a clinic that %s',
+  async (_, change, status, code) => {
+    const { answer, email } = await registerBeside(change)
+    expect(answer).toMatchObject({ status, body: { code } })
+    expect(await service.database.sql('select from users where email = $1', [email])).toEqual([])
+  },
+)
 
-test('a clinic that asks for approval gets an account that waits for it', async () => {
+test('a registration in progress stays pending if the clinic starts to require approval', async () => {
   const { answer } = await registerBeside(`settings = '{"registration": "approval"}'`)
   expect(answer).toMatchObject({ status: 201, body: { is_active: false } })
 })

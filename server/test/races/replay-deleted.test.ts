@@ -1,4 +1,4 @@
-/** A webhook that is deleted beside a batch of its replay: one waits for the other, never both. */
+/** A webhook deleted during a batch of its replay: one waits for the other, without a deadlock. */
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
@@ -9,7 +9,7 @@ import { openClinic } from '../webhooks/clinic.ts'
 
 const { signal } = new AbortController()
 
-/** Locks the queue of a webhook, so that whoever comes first for it is known. */
+/** Locks the queue of a webhook, which fixes the order of the transactions that wait for it. */
 async function holdQueue({ database }: Service, webhookId: number) {
   const other = new pg.Client({ connectionString: database.url })
   await other.connect()
@@ -18,7 +18,7 @@ async function holdQueue({ database }: Service, webhookId: number) {
   return () => other.end()
 }
 
-/** Waits until so many wait for a lock. */
+/** Waits until this many transactions wait for a lock. */
 function untilWaiting({ database }: Service, count: number): Promise<unknown> {
   return until(`${count} wait for a lock`, async () => {
     const waiting = await database.sql(
@@ -29,34 +29,37 @@ function untilWaiting({ database }: Service, count: number): Promise<unknown> {
   })
 }
 
-test.each(['the deletion', 'the batch'])('%s comes first', async (first) => {
-  const at = await openClinic()
-  const { service, clinic } = at
-  const { id } = await at.register({ events: ['user.created'] })
-  const since = new Date(service.clock.now() - HOUR).toISOString()
-  const replay = (await at.call('POST', `/${id}/replay`, { body: { since } })).body
-  const letGo = await holdQueue(service, id)
-  const remove = () => at.call('DELETE', `/${id}`)
-  const run = () =>
-    runReplay(
-      { db: service.app.db, clock: service.clock },
-      { id: replay.id, tenant_id: clinic.id },
-      signal,
+test.each(['the deletion', 'the batch'])(
+  'the other one waits if %s of a replay comes first',
+  async (first) => {
+    const at = await openClinic()
+    const { service, clinic } = at
+    const { id } = await at.register({ events: ['user.created'] })
+    const since = new Date(service.clock.now() - HOUR).toISOString()
+    const replay = (await at.call('POST', `/${id}/replay`, { body: { since } })).body
+    const letGo = await holdQueue(service, id)
+    const remove = () => at.call('DELETE', `/${id}`)
+    const run = () =>
+      runReplay(
+        { db: service.app.db, clock: service.clock },
+        { id: replay.id, tenant_id: clinic.id },
+        signal,
+      )
+    const commands = first === 'the deletion' ? [remove, run] : [run, remove]
+    const ends: Promise<unknown>[] = []
+    for (const command of commands) {
+      ends.push(command())
+      await untilWaiting(service, ends.length)
+    }
+    await letGo()
+    const [one, other] = await Promise.all(ends)
+    expect(first === 'the deletion' ? one : other).toMatchObject({ status: 204 })
+    expect(await service.database.sql('select id from webhook_replays')).toEqual([])
+    // The failures of its connections are recorded by the time they are closed.
+    await service.close()
+    const [met] = await service.database.sql<{ deadlocks: number }>(
+      'select deadlocks::int from pg_stat_database where datname = current_database()',
     )
-  const commands = first === 'the deletion' ? [remove, run] : [run, remove]
-  const ends: Promise<unknown>[] = []
-  for (const command of commands) {
-    ends.push(command())
-    await untilWaiting(service, ends.length)
-  }
-  await letGo()
-  const [one, other] = await Promise.all(ends)
-  expect(first === 'the deletion' ? one : other).toMatchObject({ status: 204 })
-  expect(await service.database.sql('select id from webhook_replays')).toEqual([])
-  // What its connections met is written down by the time that they are closed.
-  await service.close()
-  const [met] = await service.database.sql<{ deadlocks: number }>(
-    'select deadlocks::int from pg_stat_database where datname = current_database()',
-  )
-  expect(met?.deadlocks).toBe(0)
-})
+    expect(met?.deadlocks).toBe(0)
+  },
+)

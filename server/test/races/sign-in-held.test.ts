@@ -1,4 +1,4 @@
-/** What changes of a user between the check of their password and the beginning of their session. */
+/** Changes of a user between the check of the password and the start of the session. */
 import { hash } from '@node-rs/argon2'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually, newColleague, ownerConnection, standing } from '../sessions/users.ts'
@@ -20,7 +20,7 @@ const login = ({ email }: Person): Promise<Answer> =>
     body: { email, password: PASSWORD, subdomain: 'north' },
   })
 
-/** Signs in while somebody else holds the user's row, and changes it as soon as the sign-in waits for it. */
+/** Signs in while another transaction locks the user's row, and changes the row once the sign-in waits for it. */
 async function duringSignIn(person: Person, change: string): Promise<Answer> {
   const owner = await ownerConnection(service)
   await owner.query('begin')
@@ -37,7 +37,7 @@ async function duringSignIn(person: Person, change: string): Promise<Answer> {
   return answer
 }
 
-describe('a sign-in whose user changes behind the check of the password', () => {
+describe('a sign-in whose user changes after the password was checked', () => {
   test.each([
     ['gets another name', "full_name = 'Nora Newman'", { full_name: 'Nora Newman' }],
     ['gets another role', "role = 'nurse'", { role: 'nurse' }],
@@ -46,7 +46,7 @@ describe('a sign-in whose user changes behind the check of the password', () => 
       'must_change_password = true',
       { password_change_required: true },
     ],
-  ])('and %s', async (_what, change, told) => {
+  ])('continues if the user %s', async (_what, change, told) => {
     const person = await newColleague(service, clinic)
     const { status, body } = await duringSignIn(person, change)
     expect(status).toBe(200)
@@ -63,7 +63,7 @@ describe('a sign-in whose user changes behind the check of the password', () => 
     ['is blocked', 'is_active = false'],
     ['gets another password', `password_hash = '${ANOTHER}'`],
     ['sets up a second factor', 'totp_enabled_at = now()'],
-  ])('and who %s', async (_what, change) => {
+  ])('is refused if the user %s', async (_what, change) => {
     const person = await newColleague(service, clinic)
     const sessions = () =>
       service.database.sql('select id from sessions where user_id = $1', [person.id])
@@ -72,7 +72,7 @@ describe('a sign-in whose user changes behind the check of the password', () => 
     expect(await sessions()).toEqual(before)
   })
 
-  test('goes on where nothing has changed', async () => {
+  test('continues if nothing has changed', async () => {
     const person = await newColleague(service, clinic)
     const { status, body } = await duringSignIn(person, 'full_name = full_name')
     expect(status).toBe(200)

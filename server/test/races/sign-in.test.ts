@@ -1,4 +1,4 @@
-/** Sign-ins in flight while the account changes: what the change ends does not start anew. */
+/** Sign-ins in progress while the account changes: they leave no session that the change should have ended. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const ROUNDS = 5
 
-describe('sixteen sign-ins in flight', () => {
+describe('sixteen sign-ins in progress', () => {
   test('leave no session behind when the user is blocked', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const person = await newColleague(service, clinic)
@@ -30,7 +30,7 @@ describe('sixteen sign-ins in flight', () => {
     }
   })
 
-  test('leave no session behind when the password is set anew', async () => {
+  test('leave no session behind when the password is reset', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const person = await newColleague(service, clinic)
       const answers = await during(person, 'north', round * 3, () =>
@@ -68,7 +68,7 @@ describe('sixteen sign-ins in flight', () => {
     }
   })
 
-  test('go on only with the new role when the role changes', async () => {
+  test('get only the new role when the role changes', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const person = await newColleague(service, clinic)
       const answers = await during(person, 'north', round * 3, () =>
@@ -82,14 +82,14 @@ describe('sixteen sign-ins in flight', () => {
   })
 })
 
-/** Signs in 16 times while `change` is made; it starts after `head` of the sign-ins. */
+/** Signs in 16 times during `change`, which starts after `head` of the sign-ins. */
 async function during(
   { email }: Person,
   subdomain: string,
   head: number,
   change: () => Promise<Answer>,
 ): Promise<Answer[]> {
-  // What the rounds before have failed must not make this one wait.
+  // Failures of earlier rounds must not throttle this one.
   await forgive(service)
   const login = () =>
     service.call('POST', '/api/auth/login', { body: { email, password: PASSWORD, subdomain } })
@@ -100,7 +100,7 @@ async function during(
   return [...(await before), ...(await after)]
 }
 
-/** @param allowed beside 429, which more than a few failures are answered */
+/** @param allowed statuses beside 429, the answer after more than a few failures */
 function expectStatuses(answers: Answer[], allowed: number[]): void {
   for (const { status } of answers) expect([...allowed, 429]).toContain(status)
 }

@@ -1,4 +1,4 @@
-/** A command that waits for its record while its caller is signed out: it comes to nothing, and is answered 401. */
+/** Commands that wait for their record while their caller is signed out: they change nothing and get 401. */
 import { beforeAll, expect, test } from 'vitest'
 import { alignClock, enable, offered } from '../second-factor/enrol.ts'
 import { fresh, jtiOf, newColleague, newPerson } from '../sessions/users.ts'
@@ -25,7 +25,7 @@ const entriesBy = ({ id }: Person) =>
 const operator = () =>
   newPerson(service, root, { tenantId: root.tenant_id, subdomain: 'platform', role: 'superadmin' })
 
-test('whoever is blocked does not undo it behind the block', async () => {
+test('a blocked user cannot undo the block with a request in progress', async () => {
   const caller = await newColleague(service, clinic, 'admin')
   const path = `/api/admin/users/${caller.id}/unblock`
   const answer = await signOutMeanwhile(service, caller, ['users', caller.id], () =>
@@ -40,7 +40,7 @@ test('whoever is blocked does not undo it behind the block', async () => {
   expect(await entriesBy(caller)).toEqual([])
 })
 
-/** Whoever calls, and another user of the clinic. */
+/** The caller, and another user of the clinic. */
 interface Scene {
   caller: Person
   colleague: Person
@@ -112,21 +112,24 @@ function ofColleague(method: string, path: string, body?: object) {
   ]
 }
 
-test.each(Object.entries(COMMANDS))('%s', async (_, [wait, command]) => {
-  const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
-  // Only a user whose address is unconfirmed can be invited.
-  await service.database.sql('update users set email_verified_at = null where id = $1', [
-    scene.colleague.id,
-  ])
-  const [method, path, body] = command(scene)
-  const answer = await signOutMeanwhile(service, scene.caller, wait(scene), () =>
-    service.call(method, path, { token: scene.caller.token, ...(body ? { body } : {}) }),
-  )
-  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
-  expect(await entriesBy(scene.caller)).toEqual([])
-})
+test.each(Object.entries(COMMANDS))(
+  'a caller signed out while waiting is refused: %s',
+  async (_, [wait, command]) => {
+    const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
+    // Only a user whose address is unconfirmed can be invited.
+    await service.database.sql('update users set email_verified_at = null where id = $1', [
+      scene.colleague.id,
+    ])
+    const [method, path, body] = command(scene)
+    const answer = await signOutMeanwhile(service, scene.caller, wait(scene), () =>
+      service.call(method, path, { token: scene.caller.token, ...(body ? { body } : {}) }),
+    )
+    expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+    expect(await entriesBy(scene.caller)).toEqual([])
+  },
+)
 
-test('no second factor is set up, or taken away', async () => {
+test('a caller signed out while a request waits neither sets up nor removes a second factor', async () => {
   const caller = await newColleague(service, clinic)
   const meanwhile = (path: string, body: object) =>
     signOutMeanwhile(service, caller, ['users', caller.id], () =>
@@ -136,7 +139,7 @@ test('no second factor is set up, or taken away', async () => {
   const secret = await offered(service, caller.token)
   const code = codeOf(service, secret)
   expect(await meanwhile('enable', { code })).toMatchObject({ status: 401 })
-  // As if nothing had been, and the node has not heard of it.
+  // Restores the user. The node has not been notified of the block.
   await service.database.sql('update users set is_active = true where id = $1', [caller.id])
   await service.database.sql('update sessions set ended_at = null where user_id = $1', [caller.id])
   expect((await enable(service, caller.token, codeOf(service, secret))).status).toBe(200)
@@ -148,10 +151,10 @@ test('no second factor is set up, or taken away', async () => {
   expect(user).toEqual({ enrolled: true })
 })
 
-test('what waits for no record looks as well: createTenant', async () => {
+test('a request that waits for no record, such as createTenant, also checks that the session is active', async () => {
   const { id, token } = await operator()
   await service.call('GET', '/api/users/me', { token })
-  // Nobody is told, so the node holds the session for alive.
+  // No node is notified, so this node considers the session active.
   await service.database.sql('update sessions set ended_at = now() where user_id = $1', [id])
   const body = { name: 'Late', subdomain: fresh('late') }
   const answer = await service.call('POST', '/api/admin/tenants', { token, body })

@@ -1,11 +1,11 @@
-/** Superadmins who take each other's place at once: one of them always stays. */
+/** Superadmins remove each other concurrently, and one of them always remains. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newPerson } from '../sessions/users.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
 
 let nodes: [Service, Service]
-/** The superadmin who was left by the round before. */
+/** The superadmin who remained after the previous round. */
 let left: Person
 
 beforeAll(async () => {
@@ -37,8 +37,8 @@ async function active(): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-describe.each(Object.keys(ACTS))('of two superadmins of whom one %s the other', (one) => {
-  test.each(Object.keys(ACTS))('while the other %s them, one stays active', async (other) => {
+describe.each(Object.keys(ACTS))('two superadmins of whom one %s the other', (one) => {
+  test.each(Object.keys(ACTS))('while the other %s the first: one stays active', async (other) => {
     for (let round = 0; round < 4; round += 1) {
       const [first, second] = [left, await another()]
       const far = nodes[round % 2] as Service
@@ -47,7 +47,7 @@ describe.each(Object.keys(ACTS))('of two superadmins of whom one %s the other', 
         (ACTS[other] as Act)(far, second, first),
       ])
       expect(answers.filter(({ status }) => status < 300)).toHaveLength(1)
-      // The other one has been signed out, or was told that they are the last.
+      // The other one was signed out, or was refused as the last superadmin.
       for (const { status, body } of answers.filter(({ status }) => status >= 300))
         expect([[401], [409, 'last_superadmin'], [403, 'role_required']]).toContainEqual(
           status === 401 ? [401] : [status, body.code],
@@ -59,7 +59,7 @@ describe.each(Object.keys(ACTS))('of two superadmins of whom one %s the other', 
   })
 })
 
-test('six who demote each other in a ring leave at least one', async () => {
+test('at least one of six superadmins who demote each other in a ring stays active', async () => {
   for (let round = 0; round < 4; round += 1) {
     const ring = [left, ...(await Promise.all(Array.from({ length: 5 }, another)))]
     await Promise.all(

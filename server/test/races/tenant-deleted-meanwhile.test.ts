@@ -1,4 +1,4 @@
-/** A command on a record whose tenant is deleted while it waits: there is no such record, and nothing was done. */
+/** Commands on a record whose tenant is deleted while they wait: the record is not found, and nothing changes. */
 import { beforeAll, expect, test } from 'vitest'
 import { fresh, jtiOf } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -70,22 +70,27 @@ function onNurse(method: string, path: string, body?: object): Case {
   }
 }
 
-test.each(Object.entries(CASES))('%s', async (_, { row, command }) => {
-  const clinic = await makeClinic(service, root, fresh('closing'))
-  const [method, path, body] = command(clinic)
-  // Only a user whose address is unconfirmed can be invited.
-  await service.database.sql('update users set email_verified_at = null where id = $1', [
-    clinic.people.nurse.id,
-  ])
-  const entries = () =>
-    service.database.sql('select action from journal where tenant_id = $1 order by id', [clinic.id])
-  const before = await entries()
-  const answer = await whileWaiting(
-    service,
-    row(clinic),
-    () => service.call(method, path, { token: root.token, ...(body ? { body } : {}) }),
-    (other) => other.query('update tenants set deleted_at = now() where id = $1', [clinic.id]),
-  )
-  expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
-  expect(await entries()).toEqual(before)
-})
+test.each(Object.entries(CASES))(
+  'answers 404 if the tenant is deleted: %s',
+  async (_, { row, command }) => {
+    const clinic = await makeClinic(service, root, fresh('closing'))
+    const [method, path, body] = command(clinic)
+    // Only a user whose address is unconfirmed can be invited.
+    await service.database.sql('update users set email_verified_at = null where id = $1', [
+      clinic.people.nurse.id,
+    ])
+    const entries = () =>
+      service.database.sql('select action from journal where tenant_id = $1 order by id', [
+        clinic.id,
+      ])
+    const before = await entries()
+    const answer = await whileWaiting(
+      service,
+      row(clinic),
+      () => service.call(method, path, { token: root.token, ...(body ? { body } : {}) }),
+      (other) => other.query('update tenants set deleted_at = now() where id = $1', [clinic.id]),
+    )
+    expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    expect(await entries()).toEqual(before)
+  },
+)

@@ -1,4 +1,4 @@
-/** What may exist once is made by one of sixteen; the others hear which field is taken. */
+/** Sixteen requests use one unique value: one succeeds, and the others get an error that names the field. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -16,11 +16,11 @@ beforeAll(async () => {
 })
 
 const either = (index: number): Service => nodes[index % 2] as Service
-/** The same word in another case every time. */
+/** Returns the word in a different case for each index. */
 const cased = (word: string, index: number) => (index % 3 === 0 ? word.toUpperCase() : word)
 
-describe('one of sixteen', () => {
-  test('gets the e-mail address, whatever its case', async () => {
+describe('only one of sixteen concurrent requests', () => {
+  test('gets an e-mail address, in any letter case', async () => {
     const answers = await atOnce((index) =>
       either(index).call('POST', '/api/admin/users', {
         token: clinic.people.admin.token,
@@ -37,7 +37,7 @@ describe('one of sixteen', () => {
     expect(await journaled('user.created', answers)).toBe(1)
   })
 
-  test('gets the subdomain', async () => {
+  test('gets a subdomain', async () => {
     const answers = await atOnce((index) =>
       either(index).call('POST', '/api/admin/tenants', {
         token: root.token,
@@ -49,7 +49,7 @@ describe('one of sixteen', () => {
     expect(await journaled('tenant.created', answers)).toBe(1)
   })
 
-  test('gets the name of a new department, whatever its case', async () => {
+  test('gets the name of a new department, in any letter case', async () => {
     const answers = await atOnce((index) =>
       either(index).call('POST', '/api/admin/departments', {
         token: clinic.people.admin.token,
@@ -61,7 +61,7 @@ describe('one of sixteen', () => {
     expect(await journaled('department.created', answers)).toBe(1)
   })
 
-  test('gets the name that all of them rename their department to', async () => {
+  test('gets the name to which all of them rename their department', async () => {
     const { token } = clinic.people.admin
     const made = await atOnce((index) =>
       either(index).call('POST', '/api/admin/departments', {
@@ -79,7 +79,7 @@ describe('one of sixteen', () => {
   })
 })
 
-test('the same address in two tenants is no conflict', async () => {
+test('concurrent requests can use the same address in two tenants', async () => {
   const other = await makeClinic(nodes[0], root, 'south')
   const answers = await atOnce(
     (index) =>
@@ -102,7 +102,7 @@ function expectConflicts(answers: { status: number; body: any }[], code: string)
   for (const { status, body } of answers) if (status === 409) expect(body.code).toBe(code)
 }
 
-/** How many entries of the action tell of what the answers created. */
+/** Counts the journal entries of the action about the records that the answers created. */
 async function journaled(action: string, answers: { status: number; body: any }[]) {
   const id = answers.find(({ status }) => status === 201)?.body.id
   const rows = await nodes[0].database.sql(

@@ -7,7 +7,7 @@ import { signInAs } from '../support/people.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 
 const AHEAD = 400 * DAY
-/** Tables in which the jobs themselves come and go, and which have no data of people. */
+/** Tables that the jobs themselves write and that hold no personal data. */
 const NO_DATA = ['list_writes', 'self_healing_repairs', 'patient_cache_faults']
 
 async function openNode(isClockWrong: boolean): Promise<Service> {
@@ -19,7 +19,7 @@ async function openNode(isClockWrong: boolean): Promise<Service> {
   })
 }
 
-/** Leaves something behind that each kind of retention deletes in its time. */
+/** Leaves rows behind that each kind of retention deletes in time. */
 async function leaveTraces(service: Service): Promise<void> {
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'traces')
@@ -60,7 +60,7 @@ async function rowCounts({ database }: Service): Promise<Record<string, number>>
   return counts
 }
 
-/** Enqueues a job of every kind that has a schedule or deletes, and waits until all were tried. */
+/** Enqueues a job of every kind that has a schedule or deletes, and waits until all have run. */
 async function runJobs(service: Service): Promise<void> {
   await service.database.sql(
     `insert into pgboss.job (name, data, policy, retry_limit)
@@ -79,7 +79,7 @@ async function shrunk(service: Service): Promise<string[]> {
   return Object.keys(before).filter((name) => Number(after[name]) < Number(before[name]))
 }
 
-it('deletes nothing on a node whose clock is ahead, and reports the clock', async () => {
+it('deletes nothing on a node whose clock is ahead, and reports the wrong clock', async () => {
   const service = await openNode(true)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual([])
@@ -92,7 +92,7 @@ it('deletes nothing on a node whose clock is ahead, and reports the clock', asyn
   expect(health.body).toMatchObject({ status: 'degraded', checks: { clock: 'degraded' } })
 })
 
-it('deletes what is over on a node whose clock is right', async () => {
+it('deletes expired rows on a node whose clock is correct', async () => {
   const service = await openNode(false)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual(

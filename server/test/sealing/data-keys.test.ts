@@ -1,4 +1,4 @@
-/** Rows and the keys that seal them: neither is without the other, whenever which of them goes. */
+/** Encrypted rows and their data keys: neither exists without the other, in any order of deletion. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -43,14 +43,14 @@ const namedBy = async ({ id }: Person) =>
     )
   )[0]?.data_key_id
 
-/** The key and all that it has sealed: gone, and no node is told of it. */
+/** Deletes the key and everything encrypted with it, without notifying any node. */
 async function destroyKeys(): Promise<void> {
   await service.database.sql('delete from second_factors where tenant_id = $1', [clinic.id])
   await service.database.sql('delete from data_keys where tenant_id = $1', [clinic.id])
 }
 
-describe('a row', () => {
-  test('names its key by itself, in both formats', async () => {
+describe('a row with encrypted columns', () => {
+  test('names its data key automatically, in both formats', async () => {
     expect(await namedBy(person)).toBe(keyId)
     const id = Buffer.alloc(8)
     id.writeBigUInt64BE(BigInt(keyId))
@@ -62,7 +62,7 @@ describe('a row', () => {
     expect(row).toEqual({ two: keyId, one: keyId, none: null })
   })
 
-  test('cannot say otherwise than its bytes', async () => {
+  test('cannot name another data key than its encrypted bytes do', async () => {
     const lie = 'update second_factors set data_key_id = 1 where user_id = $1'
     await expect(service.database.sql(lie, [person.id])).rejects.toThrow(
       /only be updated to DEFAULT/,
@@ -76,7 +76,7 @@ describe('a row', () => {
     ['a key that there is not', '027fffffffffffffff'.padEnd(120, '0'), /__data_key/],
     ['a format that nobody knows', 'ff'.padEnd(120, '0'), /__data_key/],
     ['text', Buffer.from('JBSWY3DPEHPK3PXP').toString('hex'), /__data_key/],
-  ])('of bytes that are no sealed value is refused: %s', async (_what, hex, refusal) => {
+  ])('is refused with invalid bytes: %s', async (_what, hex, refusal) => {
     const another = await newColleague(service, clinic)
     const insert = service.database.sql(
       'insert into second_factors (user_id, tenant_id, sealed_secret) values ($1, $2, $3)',
@@ -85,7 +85,7 @@ describe('a row', () => {
     await expect(insert).rejects.toThrow(refusal)
   })
 
-  test('of columns that other keys have sealed is refused', async () => {
+  test('is refused if its columns are encrypted with different keys', async () => {
     const other = await makeClinic(service, await superadmin(service), 'south')
     await setUp(other.people.nurse)
     const insert = service.database.sql(
@@ -100,8 +100,8 @@ describe('a row', () => {
   })
 })
 
-describe('a key', () => {
-  test('in use cannot be deleted, not even across tenants', async () => {
+describe('a data key', () => {
+  test('cannot be deleted while a row uses it, not even a row of another tenant', async () => {
     const { db } = service.app
     const remove = (scope: Scopes['acrossTenants']) =>
       scope((tx) => tx.db.deleteFrom('data_keys').where('id', '=', keyId).execute())
@@ -111,7 +111,7 @@ describe('a key', () => {
     expect(await keyIds()).toEqual([keyId])
   })
 
-  test('cannot be deleted while a row of it is not committed yet: that is waited for', async () => {
+  test('cannot be deleted until an uncommitted row that uses it is committed or rolled back', async () => {
     const another = await newColleague(service, clinic)
     const { db } = service.app
     const { promise: inserted, resolve: hasInserted } = Promise.withResolvers<void>()
@@ -141,13 +141,13 @@ describe('a key', () => {
   })
 })
 
-describe('a key that was destroyed between sealing and writing', () => {
-  test('is noticed by no request: it is done again under the new key', async () => {
+describe('a data key that was destroyed between encrypting and writing', () => {
+  test('causes no error: the work is repeated with the new key', async () => {
     const another = await newColleague(service, clinic)
     await setUp(another)
     const before = await namedBy(another)
     await destroyKeys()
-    // The service still has the key in memory, and seals with it.
+    // The service still has the key in memory and encrypts with it.
     const { status, body } = await setUp(another)
     expect(status).toBe(200)
     expect(body.secret).toMatch(/^[A-Z2-7]+$/)
@@ -155,7 +155,7 @@ describe('a key that was destroyed between sealing and writing', () => {
     expect(await keyIds()).toEqual([await namedBy(another)])
   })
 
-  test('is forgotten, and the transaction runs twice, also where nobody waits for the write', async () => {
+  test('is dropped from memory, and the transaction is repeated, even if the write was not awaited', async () => {
     const { address } = service.database
     const changes = watchChanges(address, silentLog, systemTime)
     const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })

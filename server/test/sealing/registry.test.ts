@@ -1,6 +1,6 @@
-/** The registry of sealed columns names all that data keys seal, and the database holds it to that. */
+/** The registry of encrypted columns: it is complete, and the database enforces it. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { ROOT_SEALED, SEALED } from '../../src/app.ts'
+import { ROOT_SEALED, SEALED } from '../../src/open-features.ts'
 import {
   type KeyRing,
   openKeyRing,
@@ -19,7 +19,7 @@ import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 
-/** Columns of bytes that neither a data key nor the root key seals, and why not. */
+/** Binary columns that neither a data key nor the root key encrypts, with the reason. */
 const OTHERS: Record<string, string> = {
   'refresh_tokens.token_hash': 'a hash',
   'refresh_tokens.successor_salt': 'worthless without the token that it belongs to',
@@ -40,7 +40,7 @@ beforeAll(async () => {
   service = await openService({ background: ['payments'] })
 })
 
-test('each column of bytes is sealed and registered, or named here with its reason', async () => {
+test('the registry contains each binary column, except those listed here with a reason', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select c.relname || '.' || a.attname as name
      from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -59,13 +59,13 @@ test('each column of bytes is sealed and registered, or named here with its reas
   )
 })
 
-test('is not empty, and names no table twice', () => {
+test('the registry is not empty, and contains each table once', () => {
   const tables = SEALED.map(({ table }) => table)
   expect(tables).toEqual(expect.arrayContaining(['second_factors', 'payment_notifications']))
   expect(new Set(tables).size).toBe(tables.length)
 })
 
-describe('a registered table', () => {
+describe('a table in the registry', () => {
   const definitionsOf = async (table: string) => {
     const { sql } = service.database
     const constraints = await sql<{ name: string; text: string }>(
@@ -92,7 +92,7 @@ describe('a registered table', () => {
     }
   }
 
-  test('names in each row the key that its bytes name, which cannot go before it', async () => {
+  test('names in each row the key that its encrypted bytes name, and that key cannot be deleted first', async () => {
     for (const { table, columns, id } of SEALED) {
       const has = await definitionsOf(table)
       const [first, ...others] = columns
@@ -113,7 +113,7 @@ describe('a registered table', () => {
     }
   })
 
-  test('has the columns that it names', async () => {
+  test('has the columns that the registry names', async () => {
     for (const { table, id, row = id.column, columns } of SEALED) {
       const has = await definitionsOf(table)
       expect(has.texts, table).toContain(`PRIMARY KEY (${id.column})`)
@@ -124,7 +124,7 @@ describe('a registered table', () => {
     }
   })
 
-  test('has a key for each token of its blind index, which cannot go before it', async () => {
+  test('names a key for each token of its blind index, and that key cannot be deleted first', async () => {
     for (const { tokens } of SEALED) {
       if (!tokens) continue
       const has = await definitionsOf(tokens.table)
@@ -136,7 +136,7 @@ describe('a registered table', () => {
   })
 })
 
-describe('what the service has sealed', () => {
+describe('a value encrypted by the service', () => {
   interface Row extends Record<string, unknown> {
     id: string
     row: string | number
@@ -162,7 +162,7 @@ describe('what the service has sealed', () => {
        from ${table}`,
     )
 
-  /** A row's column, opened as if it were another's. */
+  /** Decrypts a row's column in the context of another place. */
   async function open(
     sealed: SealedTable,
     row: Row,
@@ -176,7 +176,7 @@ describe('what the service has sealed', () => {
     return keys.open(bytes, placeIn(sealed, column, at.row ?? row.row))
   }
 
-  test('opens in the place that the registry says, each column of each row', async () => {
+  test('decrypts in the row, column and tenant given by the registry, for each column of each row', async () => {
     for (const sealed of SEALED) {
       const rows = await rowsOf(sealed)
       expect(rows.length, sealed.table).toBeGreaterThan(0)
@@ -187,13 +187,13 @@ describe('what the service has sealed', () => {
     }
   })
 
-  test('opens in no other row, column or tenant', async () => {
+  test('does not decrypt in any other row, column or tenant', async () => {
     const other = await makeClinic(service, await superadmin(service), 'south')
     await furnishAccount(service, other.people.auditor)
     for (const sealed of SEALED) {
       const [row] = await rowsOf(sealed)
       if (!row) throw new Error(`${sealed.table} is empty`)
-      const nowhere = /does not open/
+      const nowhere = /cannot be decrypted/
       await expect(open(sealed, row, { row: 'another' })).rejects.toThrow(nowhere)
       await expect(open(sealed, row, { tenant: other.id })).rejects.toThrow(nowhere)
       for (const from of sealed.columns.slice(1))

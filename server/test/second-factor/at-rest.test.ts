@@ -1,4 +1,4 @@
-/** What the database holds of a second factor: nothing that signs anyone in. */
+/** The stored second factor: nothing in the database is enough to sign in. */
 import { Secret } from 'otpauth'
 import { beforeAll, expect, test } from 'vitest'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -38,7 +38,7 @@ async function sealed(): Promise<Buffer> {
   return row.sealed_secret
 }
 
-test('no table holds a secret, a recovery code or a plain hash of one', async () => {
+test('no table contains a second-factor secret, a recovery code or its plain hash', async () => {
   const text = (await everythingIn(service.database)).toLowerCase()
   expect(text).toContain(person.email)
   for (const secret of [factor.secret, pending]) {
@@ -53,13 +53,13 @@ test('no table holds a secret, a recovery code or a plain hash of one', async ()
     }
 })
 
-test('nothing that was logged holds one either', () => {
+test('the log contains no second-factor secret and no recovery code', () => {
   const text = JSON.stringify(service.logged).toLowerCase()
   for (const secret of [factor.secret, pending, ...factor.recovery])
     expect(text).not.toContain(secret.toLowerCase())
 })
 
-test('the secret opens with the root key, in its tenant, at its user', async () => {
+test('the stored secret decrypts only with the root key, in its tenant and for its user', async () => {
   const { db } = service.app
   const ring = await openKeyRing(db, openSealer(ROOT_KEY), unheard)
   const bytes = await sealed()
@@ -70,14 +70,14 @@ test('the secret opens with the root key, in its tenant, at its user', async () 
   await expect(open(other.id, person.id)).rejects.toThrow()
 })
 
-test('another root key opens nothing: not even the ring', async () => {
+test('another root key does not even decrypt the key ring, so no stored secret either', async () => {
   const stranger = openSealer(Buffer.alloc(32, 8))
   await expect(openKeyRing(service.app.db, stranger, unheard)).rejects.toThrow(
-    /another key sealed it/,
+    /encrypted with another key/,
   )
 })
 
-test("a secret that is put in another user's place signs nobody in", async () => {
+test('a stored secret copied to another user does not let that user sign in', async () => {
   const thief = await newColleague(service, clinic)
   await enrol(service, thief.token)
   await service.database.sql('update second_factors set sealed_secret = $1 where user_id = $2', [

@@ -1,4 +1,4 @@
-/** A tenant that demands a second factor of some roles: who lacks it can do nothing but set it up. */
+/** Tenants can require a second factor for some roles. Users of these roles without a factor can only set one up. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { eventually, jtiOf, newColleague, refresh } from '../sessions/users.ts'
@@ -27,11 +27,11 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
   await demand(['doctor', 'auditor'], root)
   alignClock(service)
-  // The nodes' clocks agree.
+  // Synchronises the nodes' clocks.
   node.clock.advance(service.clock.now() - node.clock.now())
 })
 
-// Their session ends with the clock that tests advance.
+// Signs the admin in again, because the session expires when tests advance the clock.
 beforeEach(async () => {
   clinic.people.admin.token = (await login(service, clinic.people.admin)).body.access_token
 })
@@ -49,7 +49,7 @@ function advance(ms: number): void {
   for (const { clock } of [service, node]) clock.advance(ms)
 }
 
-/** Why the session of a token ended. */
+/** Returns why the session of an access token ended. */
 async function endOf(token: string): Promise<unknown> {
   const [row] = await service.database.sql('select end_reason from sessions where id = $1', [
     jtiOf(token),
@@ -60,7 +60,7 @@ async function endOf(token: string): Promise<unknown> {
 const me = (token: string, at = service) => at.call('GET', '/api/users/me', { token })
 const statusOf = async (answer: Promise<Answer>) => (await answer).status
 
-describe('a sign-in without the factor', () => {
+describe('a session of a user who lacks a required second factor', () => {
   let person: Person
   let tokens: { access_token: string; refresh_token: string; enrolment_required: boolean }
 
@@ -69,14 +69,14 @@ describe('a sign-in without the factor', () => {
     tokens = (await login(service, person)).body
   })
 
-  test('says that it must be set up', async () => {
+  test('is marked enrolment_required at sign-in', async () => {
     expect(tokens.enrolment_required).toBe(true)
     const nurse = await login(service, clinic.people.nurse)
     expect(nurse.body.enrolment_required).toBe(false)
     expect(await statusOf(me(nurse.body.access_token))).toBe(200)
   })
 
-  test('may look at the profile, set the factor up, and sign out', async () => {
+  test('may read the profile, set up the factor and sign out', async () => {
     const { access_token: token } = tokens
     for (const path of ['/api/auth/me', '/api/users/me'])
       expect(await statusOf(service.call('GET', path, { token }))).toBe(200)
@@ -86,7 +86,7 @@ describe('a sign-in without the factor', () => {
     expect(await statusOf(me(token))).toBe(401)
   })
 
-  test('may do nothing else, on any node', async () => {
+  test('may call no other operation, on any node', async () => {
     const open = new Set([
       '/api/auth/me',
       '/api/users/me',
@@ -113,14 +113,14 @@ describe('a sign-in without the factor', () => {
       }
   })
 
-  test('stays so after a refresh', async () => {
+  test('stays restricted after a refresh', async () => {
     const next = await refresh(service, tokens.refresh_token)
     expect(next).toMatchObject({ status: 200, body: { enrolment_required: true } })
     const answer = await service.call('GET', '/api/preferences', { token: next.body.access_token })
     expect(answer).toMatchObject({ status: 403, body: { code: 'enrolment_required' } })
   })
 
-  test('is whole at once when the factor is enabled, on this node and the other', async () => {
+  test('becomes unrestricted on every node when the user enables the factor', async () => {
     const token = tokens.access_token
     const preferences = (at: Service) => statusOf(at.call('GET', '/api/preferences', { token }))
     expect(await preferences(node)).toBe(403)
@@ -137,7 +137,7 @@ describe('a sign-in without the factor', () => {
     expect(next.body.enrolment_required).toBe(false)
   })
 
-  test('is the only one that lives on: who came by the password alone is out everywhere', async () => {
+  test("is the user's only remaining session after the factor is enabled, on every node", async () => {
     const { body: thief } = await login(service, person)
     expect(await statusOf(me(thief.access_token, node))).toBe(200)
     await enrol(service, tokens.access_token)
@@ -151,7 +151,7 @@ describe('a sign-in without the factor', () => {
     expect(await statusOf(me(tokens.access_token, node))).toBe(200)
   })
 
-  test('sets it up without the password for ten minutes, and with it later', async () => {
+  test('can set up the factor without the password for ten minutes, and only with it later', async () => {
     expect(await statusOf(setUp(service, tokens.access_token, null))).toBe(200)
     const wrong = await setUp(service, tokens.access_token, { password: 'wrong-Horse-9' })
     expect(wrong).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
@@ -164,7 +164,7 @@ describe('a sign-in without the factor', () => {
   })
 })
 
-describe('a demand that comes while people are signed in', () => {
+describe('a requirement for a second factor introduced while users are signed in', () => {
   const preferences = (token: string, at = service) => at.call('GET', '/api/preferences', { token })
 
   async function bothSee(token: string, wanted: object): Promise<void> {
@@ -177,7 +177,7 @@ describe('a demand that comes while people are signed in', () => {
     expect(seen).toMatchObject(wanted)
   }
 
-  test('holds the sessions of those without a factor to it, on every node', async () => {
+  test('restricts the sessions of users without a factor on every node', async () => {
     const nurse = await newColleague(service, clinic, 'nurse')
     const ready = await newColleague(service, clinic, 'nurse')
     await enrol(service, ready.token)
@@ -188,14 +188,14 @@ describe('a demand that comes while people are signed in', () => {
     const next = await refresh(node, nurse.refresh)
     expect(next).toMatchObject({ status: 200, body: { enrolment_required: true } })
     for (const { token } of [ready, receptionist]) await bothSee(token, { status: 200 })
-    // They gave the password long ago, so it is asked for.
+    // The sign-in with the password was long ago, so setting up the factor requires the password.
     advance(10 * MINUTE)
     expect(await statusOf(setUp(service, nurse.token, null))).toBe(422)
     await enrol(service, nurse.token)
     await bothSee(nurse.token, { status: 200 })
   })
 
-  test('that is taken back lets them go on', async () => {
+  test('no longer restricts sessions once it is removed', async () => {
     const nurse = await newColleague(service, clinic, 'nurse')
     await demand(['nurse', 'doctor', 'auditor'], clinic.people.admin)
     await bothSee(nurse.token, { status: 403 })
@@ -203,7 +203,7 @@ describe('a demand that comes while people are signed in', () => {
     await bothSee(nurse.token, { status: 200 })
   })
 
-  test('with a new role meets the user at the next sign-in', async () => {
+  test('applies at the next sign-in of a user who gets a role with the requirement', async () => {
     const nurse = await newColleague(service, clinic, 'nurse')
     const changed = await service.call('PUT', `/api/admin/users/${nurse.id}/role`, {
       token: clinic.people.admin.token,
@@ -215,8 +215,8 @@ describe('a demand that comes while people are signed in', () => {
   })
 })
 
-describe('whoever has it', () => {
-  test('is asked for the code as usual, and gets a whole session', async () => {
+describe('a user with a second factor', () => {
+  test('is asked for the code as usual, and gets an unrestricted session', async () => {
     const person = await newColleague(service, clinic)
     const { secret } = await enrol(service, person.token)
     expect((await login(service, person)).body.code).toBe('totp_required')
@@ -224,7 +224,7 @@ describe('whoever has it', () => {
     expect(entered).toMatchObject({ status: 200, body: { enrolment_required: false } })
   })
 
-  test('cannot take it off while it is demanded of their role', async () => {
+  test('cannot disable the factor while their role requires it', async () => {
     const person = await newColleague(service, clinic)
     await enrol(service, person.token)
     const disable = () =>
@@ -239,7 +239,7 @@ describe('whoever has it', () => {
     await demand(['doctor', 'auditor'], clinic.people.admin)
   })
 
-  test('may take it off where it is demanded of other roles only', async () => {
+  test('can disable the factor if only other roles require it', async () => {
     const nurse = await newColleague(service, clinic, 'nurse')
     await enrol(service, nurse.token)
     const answer = await service.call('POST', '/api/auth/totp/disable', {
@@ -249,7 +249,7 @@ describe('whoever has it', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('must set it up again after an admin took it away, from the next sign-in on', async () => {
+  test('must set up the factor again at the next sign-in after an admin removed it', async () => {
     const person = await newColleague(service, clinic)
     await enrol(service, person.token)
     service.clock.advance(STEP)
@@ -260,7 +260,7 @@ describe('whoever has it', () => {
   })
 })
 
-test('demands on a role that does not exist are refused', async () => {
+test('the setting rejects requirements for unknown roles', async () => {
   const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
     token: clinic.people.admin.token,
     body: { settings: { require_totp: ['surgeon'] } },

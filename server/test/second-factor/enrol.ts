@@ -1,4 +1,4 @@
-/** People who set up a second factor, and sign in with it. */
+/** Helpers to set up a second factor and sign in with it. */
 import { codeOf } from '../support/accounts.ts'
 import { PASSWORD, type Person } from '../support/clinics.ts'
 import type { Answer, Service } from '../support/service.ts'
@@ -17,12 +17,12 @@ export interface Enrolled {
   recovery: string[]
 }
 
-/** Moves the clock to the beginning of a time step, so that the test ends within it. */
+/** Moves the clock to the start of a time step, so that the test ends within it. */
 export function alignClock(service: Service): void {
   service.clock.advance(STEP - (service.clock.now() % STEP) + 1_000)
 }
 
-/** Asks for a secret, with the password unless told otherwise. */
+/** Requests a secret, with the password by default. */
 export function setUp(
   service: Service,
   token: string,
@@ -31,7 +31,7 @@ export function setUp(
   return service.call('POST', '/api/auth/totp/setup', { token, ...(body ? { body } : {}) })
 }
 
-/** Answers the secret that is offered. @throws Error when none is */
+/** Returns the offered secret. @throws Error when the service offers no secret */
 export async function offered(service: Service, token: string): Promise<string> {
   const answer = await setUp(service, token)
   if (answer.status !== 200) throw new Error(`setup answered ${answer.status}`)
@@ -42,7 +42,7 @@ export function enable(service: Service, token: string, code: string): Promise<A
   return service.call('POST', '/api/auth/totp/enable', { token, body: { code } })
 }
 
-/** Enrols; the clock then stands in the next time step, whose code is not used yet. */
+/** Sets up a second factor. Afterwards, the clock is in the next time step, whose code is unused. */
 export async function enrol(service: Service, token: string): Promise<Enrolled> {
   const secret = await offered(service, token)
   const answer = await enable(service, token, codeOf(service, secret))
@@ -51,7 +51,7 @@ export async function enrol(service: Service, token: string): Promise<Enrolled> 
   return { secret, recovery: answer.body.recovery_codes }
 }
 
-/** Tries to sign a user of the clinic in, `from` an address where a proxy is trusted. */
+/** Tries to sign in a user of the clinic from the IP address `from`, behind a trusted proxy. */
 export function login(
   service: Service,
   { email }: Pick<Person, 'email'>,

@@ -1,4 +1,4 @@
-/** Setting a second factor up: what is offered, and what enabling it takes and gives. */
+/** Enrolment of a second factor: the offered secret, and the requirements and results of enabling it. */
 import { URI } from 'otpauth'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newColleague } from '../sessions/users.ts'
@@ -33,14 +33,14 @@ beforeEach(async () => {
 const profile = async () =>
   (await service.call('GET', '/api/users/me', { token: person.token })).body
 
-describe('what is offered', () => {
-  test('is a secret of 160 bits in base32, and a URL that holds all that an app needs', async () => {
+describe('the secret offered for a second factor', () => {
+  test('has 160 bits in base32, and a URL with everything an authenticator app needs', async () => {
     const { status, body } = await setUp(service, person.token)
     expect(status).toBe(200)
     expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
     const app = URI.parse(body.otpauth_url)
     expect(app).toMatchObject({
-      // One person may have accounts in several tenants: apps tell them apart by these.
+      // A person may have accounts in several tenants. Authenticator apps tell them apart by these fields.
       issuer: 'Clinic north',
       label: `${person.email} (${clinic.subdomain})`,
       algorithm: 'SHA1',
@@ -50,14 +50,14 @@ describe('what is offered', () => {
     expect(app.secret.base32).toBe(body.secret)
   })
 
-  test('comes as an image too: one SVG element, closed, without anything that runs', async () => {
+  test('is also returned as a QR code image: one well-formed SVG element without scripts', async () => {
     const { qr_svg: svg } = (await setUp(service, person.token)).body
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^<>]*>.*<\/svg>$/s)
     expect(svg).not.toMatch(/<script|\bon\w+=|href/i)
     expect(elementsLeftOpen(svg)).toEqual([])
   })
 
-  test('is for who knows the password: a stolen session alone enrols nothing', async () => {
+  test('requires the password, so that a stolen session alone cannot set up a factor', async () => {
     const bare = await setUp(service, person.token, null)
     expect([bare.status, bare.body.detail]).toEqual([422, [PASSWORD_MISSING]])
     for (let guess = 0; guess < 5; guess += 1) {
@@ -70,13 +70,13 @@ describe('what is offered', () => {
     expect(await journaled()).toEqual([])
   })
 
-  test('asks nothing of anyone yet', async () => {
+  test('changes nothing at sign-in until the factor is enabled', async () => {
     await setUp(service, person.token)
     expect(await profile()).toMatchObject({ totp_enabled: false })
     expect((await login(service, person)).status).toBe(200)
   })
 
-  test('is another secret each time, and only the last one counts', async () => {
+  test('is different each time, and only the last one is valid', async () => {
     const first = await offered(service, person.token)
     const second = await offered(service, person.token)
     expect(second).not.toBe(first)
@@ -86,14 +86,14 @@ describe('what is offered', () => {
   })
 })
 
-describe('enabling', () => {
-  test('answers ten recovery codes, all different', async () => {
+describe('enabling a second factor', () => {
+  test('returns ten recovery codes, all different', async () => {
     const { recovery } = await enrol(service, person.token)
     expect(new Set(recovery).size).toBe(10)
     for (const code of recovery) expect(code).toMatch(/^([a-z2-9]{4}-){5}[a-z2-9]{4}$/)
   })
 
-  test('shows in the profile, in the answer to an admin and in the journal at once', async () => {
+  test("immediately appears in the profile, in the admin's view of the user and in the journal", async () => {
     expect(await profile()).toMatchObject({ totp_enabled: false })
     await enrol(service, person.token)
     expect(await profile()).toMatchObject({ totp_enabled: true })
@@ -104,7 +104,7 @@ describe('enabling', () => {
     expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
-  test('needs a code of now', async () => {
+  test('requires a current code', async () => {
     const secret = await offered(service, person.token)
     for (const code of ['000000', '12345', 'abcdef', codeOf(service, secret, -3)]) {
       const answer = await enable(service, person.token, code)
@@ -114,20 +114,20 @@ describe('enabling', () => {
     expect(await journaled()).toEqual(['auth.totp_offered'])
   })
 
-  test('takes the code with spaces in it, as apps show it', async () => {
+  test('accepts the code with spaces, as apps display it', async () => {
     const code = codeOf(service, await offered(service, person.token))
     const spaced = ` ${code.slice(0, 3)} ${code.slice(3)} `
     expect((await enable(service, person.token, spaced)).status).toBe(200)
   })
 
-  test('is refused where nothing was set up', async () => {
+  test('is refused if no secret was offered before', async () => {
     expect(await enable(service, person.token, '123456')).toMatchObject({
       status: 409,
       body: { code: 'totp_not_set_up' },
     })
   })
 
-  test('happens once, of sixteen at once too', async () => {
+  test('succeeds for only one of sixteen concurrent calls', async () => {
     const code = codeOf(service, await offered(service, person.token))
     const answers = await Promise.all(
       Array.from({ length: 16 }, () => enable(service, person.token, code)),
@@ -142,7 +142,7 @@ describe('enabling', () => {
     expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
-  test('stands: neither a new secret nor a new code is taken after it', async () => {
+  test('cannot be repeated: a new secret or code is refused afterwards', async () => {
     const { secret } = await enrol(service, person.token)
     expect(await setUp(service, person.token)).toMatchObject({
       status: 409,
@@ -153,7 +153,7 @@ describe('enabling', () => {
     expect((await login(service, person, { totp_code: codeOf(service, secret) })).status).toBe(200)
   })
 
-  test('slows down who guesses at the code, for a while', async () => {
+  test('throttles repeated wrong codes for a while', async () => {
     const secret = await offered(service, person.token)
     for (let guess = 0; guess < 5; guess += 1)
       expect((await enable(service, person.token, '000000')).status).toBe(403)
@@ -174,7 +174,7 @@ async function journaled(): Promise<unknown[]> {
   return entries.map(({ action }) => action)
 }
 
-/** The elements of an XML text that are not closed in their order. */
+/** Returns the elements of an XML text that are not closed in order. */
 function elementsLeftOpen(xml: string): string[] {
   const open: string[] = []
   for (const [, closes, name = '', empty] of xml.matchAll(/<(\/?)([a-z]+)[^<>]*?(\/?)>/g)) {

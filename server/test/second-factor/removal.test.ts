@@ -1,4 +1,4 @@
-/** Taking a second factor away: one's own with the password, another's as their administrator. */
+/** Removing a second factor: the own one with the password, or another user's as an administrator. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague, standing } from '../sessions/users.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   factor = await enrol(service, person.token)
 })
 
-/** Signs the person in once more, with a code. */
+/** Signs the person in again with a code. */
 async function signInAgain(): Promise<void> {
   const { body } = await login(service, person, { totp_code: codeOf(service, factor.secret) })
   sessions.splice(0, 2, person.token, body.access_token)
@@ -41,7 +41,7 @@ const isEnabled = async () => {
   return (await service.call('GET', `/api/admin/users/${person.id}`, { token })).body.totp_enabled
 }
 
-/** What two sessions of the person answer, the one that enrolled and one signed in with a code. */
+/** The two sessions of the person: the one that set up the factor, and one that signed in with a code. */
 const sessions: string[] = []
 const standings = () => Promise.all(sessions.map((token) => standing(service, token)))
 
@@ -61,8 +61,8 @@ async function kept(): Promise<unknown> {
   return counts
 }
 
-describe('disabling', () => {
-  test('takes it away with the recovery codes, and says so at once', async () => {
+describe('disabling one’s own second factor', () => {
+  test('deletes the factor with its recovery codes, and the profile shows this immediately', async () => {
     expect((await disable(PASSWORD)).status).toBe(200)
     expect(await isEnabled()).toBe(false)
     expect(await kept()).toEqual({ factors: 0, codes: 0 })
@@ -70,34 +70,34 @@ describe('disabling', () => {
     expect(await journaled()).toEqual([{ user_id: person.id, tenant_id: north.id }])
   })
 
-  test('ends every session of the user, the own one too', async () => {
+  test("ends every session of the user, including the caller's", async () => {
     await signInAgain()
     expect((await disable(PASSWORD)).status).toBe(200)
     expect(await standings()).toEqual([401, 401])
   })
 
-  test('needs the password', async () => {
+  test('requires the password', async () => {
     const answer = await disable('wrong-Horse-9')
     expect(answer).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
     expect(await isEnabled()).toBe(true)
     expect(await journaled()).toEqual([])
   })
 
-  test('slows down who guesses at the password, together with changes of the password', async () => {
+  test('throttles wrong passwords together with those of password changes', async () => {
     for (const wrong of ['a', 'b', 'c']) expect((await disable(wrong)).status).toBe(403)
     for (const wrong of ['d', 'e']) expect((await changePassword(wrong)).status).toBe(403)
     for (const refused of [await disable(PASSWORD), await changePassword(PASSWORD)]) {
       expect(refused.status).toBe(429)
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     }
-    // Another user of the same address does not wait.
+    // Another user at the same IP address does not have to wait.
     const other = await newColleague(service, north)
     expect((await disable('wrong-Horse-9', other.token)).status).toBe(403)
     service.clock.advance(5_000)
     expect((await disable(PASSWORD)).status).toBe(200)
   })
 
-  test('lets another secret be set up, and the old one is good for nothing', async () => {
+  test('lets the user set up another secret, and invalidates the old one', async () => {
     await disable(PASSWORD)
     const { body } = await login(service, person)
     const next = await enrol(service, body.access_token)
@@ -109,7 +109,7 @@ describe('disabling', () => {
     expect((await login(service, person, { totp_code })).status).toBe(200)
   })
 
-  test('what was never enabled changes nothing', async () => {
+  test('changes nothing for a user who never enabled a factor', async () => {
     const other = await newColleague(service, north)
     await offered(service, other.token)
     const { body } = await login(service, other)
@@ -120,11 +120,11 @@ describe('disabling', () => {
       `select 1 from journal where action = 'auth.totp_disabled' and resource_id = $1`,
       [String(other.id)],
     )
-    // The offer that was taken back.
+    // The entry about the cancelled enrolment.
     expect(entries).toHaveLength(1)
   })
 
-  test('at the same time as sixteen sign-ins ends in one order or the other', async () => {
+  test('is serialized with sixteen concurrent sign-ins', async () => {
     service.clock.advance(STEP)
     const totp_code = codeOf(service, factor.secret)
     const signingIn = atOnce(() => login(service, person, { totp_code }))
@@ -143,8 +143,8 @@ describe('disabling', () => {
   }
 })
 
-describe("taking another's away", () => {
-  test('is for an admin of the tenant', async () => {
+describe("removing another user's second factor", () => {
+  test("is allowed for an admin of the user's tenant", async () => {
     expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
     expect(await isEnabled()).toBe(false)
     expect(await kept()).toEqual({ factors: 0, codes: 0 })
@@ -152,7 +152,7 @@ describe("taking another's away", () => {
     expect((await login(service, person)).status).toBe(200)
   })
 
-  test('signs the user out: no session goes on that a factor stood for', async () => {
+  test('ends every session of the user', async () => {
     await signInAgain()
     expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
     expect(await standings()).toEqual([401, 401])
@@ -163,13 +163,13 @@ describe("taking another's away", () => {
     expect(ended).toEqual([{ end_reason: 'factor_removed' }])
   })
 
-  test('is for a superadmin in any tenant', async () => {
+  test('is allowed for a superadmin in any tenant', async () => {
     expect((await removeFor(person.id, root.token)).status).toBe(204)
     expect(await isEnabled()).toBe(false)
     expect(await journaled()).toEqual([{ user_id: root.id, tenant_id: north.id }])
   })
 
-  test("an admin cannot take a superadmin's away, not even in the same tenant", async () => {
+  test('is refused to an admin if the user is a superadmin, even in the same tenant', async () => {
     const operator = await service.call('POST', '/api/admin/users', {
       token: root.token,
       body: {
@@ -185,7 +185,7 @@ describe("taking another's away", () => {
     expect(answer).toMatchObject({ status: 403, body: { code: 'superadmin_required' } })
   })
 
-  test('again changes nothing', async () => {
+  test('changes nothing when repeated', async () => {
     await removeFor(person.id, north.people.admin.token)
     expect((await removeFor(person.id, north.people.admin.token)).status).toBe(204)
     expect(await journaled()).toHaveLength(1)

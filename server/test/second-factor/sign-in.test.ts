@@ -1,4 +1,4 @@
-/** Signing in with a second factor: asked for after the password, each code good once. */
+/** Sign-in with a second factor: required after the password, with each code valid once. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague } from '../sessions/users.ts'
@@ -12,7 +12,7 @@ let clinic: Clinic
 let person: Person
 let factor: Enrolled
 let tests = 0
-/** Each test is at an address of its own, so that none waits for the failures of another. */
+/** Uses another IP address in each test, so that failures of one test do not throttle another. */
 let from: string
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   tests += 1
   from = `198.51.100.${tests}`
-  // The clock moves on from test to test, and an admin's token does not last that long.
+  // Signs the admin in again, because tests advance the clock and the token would expire.
   clinic ??= await makeClinic(service, await superadmin(service), 'north')
   const admin = await login(service, clinic.people.admin)
   clinic.people.admin.token = admin.body.access_token
@@ -35,31 +35,34 @@ const enter = (totp_code?: string | null) =>
   login(service, person, { from, ...(totp_code === undefined ? {} : { totp_code }) })
 const code = (steps = 0) => codeOf(service, factor.secret, steps)
 
-describe('without a code', () => {
-  test.each([undefined, null, ''])('(%j) the right password is told to bring one', async (none) => {
-    const answer = await enter(none)
-    expect(answer).toMatchObject({ status: 401, body: { code: 'totp_required' } })
-    expect(answer.body).not.toHaveProperty('access_token')
-  })
+describe('a sign-in without a code', () => {
+  test.each([undefined, null, ''])(
+    '(%j) is refused even with the correct password',
+    async (none) => {
+      const answer = await enter(none)
+      expect(answer).toMatchObject({ status: 401, body: { code: 'totp_required' } })
+      expect(answer.body).not.toHaveProperty('access_token')
+    },
+  )
 
-  test('a wrong password learns nothing of the second factor', async () => {
+  test('reveals nothing about the second factor if the password is wrong', async () => {
     const wrong = { password: 'wrong-Horse-9', from }
     for (const totp_code of [null, code()]) {
       const answer = await login(service, person, { ...wrong, totp_code })
       expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
     }
-    // Nor was the code used up.
+    // The refused sign-in did not use up the code.
     expect((await enter(code())).status).toBe(200)
   })
 })
 
-describe('a code', () => {
-  test('signs in', async () => {
+describe('a time-based code at sign-in', () => {
+  test('signs the user in with the correct password', async () => {
     const answer = await enter(code())
     expect(answer).toMatchObject({ status: 200, body: { enrolment_required: false } })
   })
 
-  test('that is wrong is refused like a wrong password, and journaled', async () => {
+  test('is refused like a wrong password if it is wrong, and the failure is journaled', async () => {
     const answer = await enter('000000')
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
     const [entry] = await service.database.sql(
@@ -71,7 +74,7 @@ describe('a code', () => {
     expect(JSON.stringify(entry)).not.toContain('000000')
   })
 
-  test('that is wrong leaves no trace of a sign-in', async () => {
+  test('leaves no trace of a sign-in if it is wrong', async () => {
     const state = () =>
       service.database.sql(
         `select last_login_at, (select count(*)::int from sessions where user_id = users.id) as sessions
@@ -83,17 +86,17 @@ describe('a code', () => {
     expect(await state()).toEqual(before)
   })
 
-  test.each([-1, 0, 1])('of %i steps from now is taken', async (steps) => {
+  test.each([-1, 0, 1])('is accepted when it is %i steps from now', async (steps) => {
     service.clock.advance(2 * STEP)
     expect((await enter(code(steps))).status).toBe(200)
   })
 
-  test.each([-2, 2])('of %i steps from now is refused', async (steps) => {
+  test.each([-2, 2])('is refused when it is %i steps from now', async (steps) => {
     service.clock.advance(3 * STEP)
     expect((await enter(code(steps))).status).toBe(401)
   })
 
-  test('works once', async () => {
+  test('can be used only once', async () => {
     const used = code()
     expect((await enter(used)).status).toBe(200)
     expect((await enter(used)).status).toBe(401)
@@ -102,14 +105,14 @@ describe('a code', () => {
     expect((await enter(code())).status).toBe(200)
   })
 
-  test('older than the last that was taken is refused', async () => {
+  test('is refused if it is older than the last accepted code', async () => {
     service.clock.advance(STEP)
     expect((await enter(code(1))).status).toBe(200)
     expect((await enter(code(0))).status).toBe(401)
     expect((await enter(code(-1))).status).toBe(401)
   })
 
-  test('of sixteen sign-ins at once lets one in', async () => {
+  test('lets in only one of sixteen concurrent sign-ins', async () => {
     const used = code()
     const answers = await atOnce(() => enter(used))
     const { 200: entered, ...rest } = tally(answers)
@@ -122,7 +125,7 @@ describe('a code', () => {
     expect(logins).toHaveLength(1)
   })
 
-  test('that enabled the factor signs nobody in', async () => {
+  test('cannot be used to sign in after it was used to enable the factor', async () => {
     const other = await newColleague(service, clinic)
     const secret = await offered(service, other.token)
     const used = codeOf(service, secret)
@@ -134,8 +137,8 @@ describe('a code', () => {
   })
 })
 
-describe('a recovery code', () => {
-  test('signs in once, however it is typed', async () => {
+describe('a recovery code at sign-in', () => {
+  test('signs the user in once, with or without hyphens and in any case', async () => {
     const [first = '', second = ''] = factor.recovery
     expect((await enter(` ${first.toUpperCase().replaceAll('-', ' ')} `)).status).toBe(200)
     expect((await enter(first)).status).toBe(401)
@@ -143,7 +146,7 @@ describe('a recovery code', () => {
     expect((await enter(code())).status).toBe(200)
   })
 
-  test('of sixteen sign-ins at once lets one in', async () => {
+  test('lets in only one of sixteen concurrent sign-ins', async () => {
     const answers = await atOnce(() => enter(factor.recovery[0]))
     expect(tally(answers)[200]).toBe(1)
     const used = await service.database.sql(
@@ -153,7 +156,7 @@ describe('a recovery code', () => {
     expect(used).toHaveLength(1)
   })
 
-  test("is nobody else's", async () => {
+  test('of another user is refused', async () => {
     const other = await newColleague(service, clinic)
     await enrol(service, other.token)
     const totp_code = factor.recovery[0] ?? ''
@@ -161,7 +164,7 @@ describe('a recovery code', () => {
   })
 })
 
-test('of sixteen transactions at once one takes the code, and one a recovery code', async () => {
+test('only one of sixteen concurrent transactions can use a recovery code or a time-based code', async () => {
   const { db, features } = service.app
   const { secondFactor } = features.auth
   for (const secret of [code(), factor.recovery[0] ?? '']) {
@@ -172,7 +175,7 @@ test('of sixteen transactions at once one takes the code, and one a recovery cod
   }
 })
 
-test('guesses at the code are capped like those at the password', async () => {
+test('wrong codes are throttled like wrong passwords', async () => {
   for (let guess = 0; guess < 5; guess += 1) expect((await enter('000000')).status).toBe(401)
   const refused = await enter(code())
   expect(refused.status).toBe(429)

@@ -1,4 +1,4 @@
-/** `wardkeep self-healing scan`: beside a running service, with words for people and JSON for programs. */
+/** `wardkeep self-healing scan`: runs beside a service, with text for people and JSON for programs. */
 import pg from 'pg'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/index.ts'
@@ -20,20 +20,20 @@ beforeAll(async () => {
 const scan = (...options: string[]) =>
   wardkeep(service.database, ['self-healing', 'scan', ...options])
 
-test('says what it has found and ends with 1; with nothing left it ends with 0', async () => {
+test('the command prints its findings and exits with 1, or with 0 once nothing is left to repair', async () => {
   const found = await scan()
   expect(found).toMatchObject({ code: 1, stderr: '' })
-  expect(found.stdout).toMatch(/^\d+ faults were looked for in \d+ ms:\n/)
+  expect(found.stdout).toMatch(/^Scanned for \d+ known faults in \d+ ms:\n/)
   expect(found.stdout).toContain(
-    'departments.head: A department is headed by somebody who may not be its head; 1 found, proposed\n',
+    'departments.head: A department has a head who is not eligible; 1 found, proposed\n',
   )
   await service.database.sql('update departments set head_doctor_id = null')
   const mended = await scan()
   expect(mended).toMatchObject({ code: 0, stderr: '' })
-  expect(mended.stdout).toMatch(/^\d+ faults were looked for in \d+ ms, and none was found\.\n$/)
+  expect(mended.stdout).toMatch(/^Scanned for \d+ known faults in \d+ ms\. None was found\.\n$/)
 })
 
-test('prints as JSON what a scan has seen of each fix', async () => {
+test('the command prints the result of each fix as JSON', async () => {
   const { stdout } = await scan('--json')
   const { at, duration_ms, fixes } = JSON.parse(stdout)
   expect([typeof at, typeof duration_ms]).toEqual(['string', 'number'])
@@ -42,14 +42,14 @@ test('prints as JSON what a scan has seen of each fix', async () => {
   expect(fixes.filter(({ unknown }: { unknown: unknown }) => unknown !== null)).toEqual([])
 })
 
-test('leaves at once, with 1, where another scan is under way', async () => {
+test('the command exits with 1 immediately while another scan runs', async () => {
   const other = new pg.Client({ connectionString: service.database.url })
   onTestFinished(() => other.end())
   await other.connect()
   await other.query('select pg_advisory_lock($1, 0)', [LOCKS.fixes])
   expect(await scan()).toEqual({
     code: 1,
-    stdout: 'Another scan is under way; nothing was looked at.\n',
+    stdout: 'Another scan is running, so this one did not start. Try again when it has ended.\n',
     stderr: '',
   })
 })

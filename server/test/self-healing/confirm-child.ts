@@ -1,12 +1,12 @@
 /**
- * A process that confirms the one fix there is, for the test that kills it: repairs the first sore, says
- * `half`, and never ends.
+ * A process that confirms the only fix, for the test that kills it: repairs the first sore, prints `half`, and never
+ * ends.
  */
 
 import { openSelfHealing } from '../../src/features/self-healing/index.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { systemTime } from '../../src/lib/time.ts'
-import { openScopes, ownerClient } from '../../src/platform/db/index.ts'
+import { alone, openScopes, ownerClient, watchOutages } from '../../src/platform/db/index.ts'
 import { openJobs } from '../../src/platform/jobs/index.ts'
 import { openMetrics } from '../../src/platform/observe/metrics.ts'
 import { silentLog } from '../support/server-address.ts'
@@ -14,15 +14,7 @@ import { ROOT } from './root.ts'
 import { soreFix, treat } from './sores.ts'
 
 const address = JSON.parse(process.argv[2] ?? '')
-const changes = {
-  subscribe: () => () => undefined,
-  invalidate: () => undefined,
-  notify: () => undefined,
-  trusted: () => true,
-  isClosed: () => false,
-  stop: async () => undefined,
-}
-const db = openScopes(address, { clock: systemTime, size: 4, changes, log: silentLog })
+const db = openScopes(address, { clock: systemTime, size: 4, changes: alone, log: silentLog })
 let treated = 0
 const fix = soreFix({
   async repair(finding, repairing) {
@@ -39,8 +31,9 @@ const healing = await openSelfHealing(
     db,
     clock: systemTime,
     log: silentLog,
-    jobs: openJobs({ clock: systemTime, address, log: silentLog, works: false }),
+    jobs: openJobs({ changes: alone, clock: systemTime, address, log: silentLog, works: false }),
     metrics: openMetrics(() => false, silentLog, systemTime),
+    outage: watchOutages(silentLog, systemTime),
     openConnection: () => ownerClient(address),
     config: { SELF_HEALING: 'propose', SELF_HEALING_SCAN: parseCron('*/5 * * * *') },
   },

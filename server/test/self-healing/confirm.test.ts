@@ -1,4 +1,4 @@
-/** What a confirmation does, and what is left of one that nobody could end: with fixes made for it. */
+/** The effects of a confirmation, and how an interrupted one recovers, with fixes made for this test. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const treatedOf = async (name: string) =>
   (await database.sql('select treated from sores where name = $1', [name]))[0]?.treated
 const NOT_PROPOSED = { code: 'fix_not_proposed', status: 409 }
 
-/** A node with a fix that is proposed, for sores of these names. */
+/** Opens a node with a proposed fix for sores of these names. */
 async function proposed(names: readonly string[], fix = soreFix()) {
   const node = await heal(database, [fix])
   await hurt(database, names, tenant)
@@ -31,8 +31,8 @@ async function proposed(names: readonly string[], fix = soreFix()) {
   return node
 }
 
-describe('a confirmation', () => {
-  test('repairs what is found now, and says by whom, before and after', async () => {
+describe('confirming a fix', () => {
+  test('repairs current findings, and reports who confirmed and the values before and after', async () => {
     const node = await proposed(['a', 'b'])
     await database.sql("update sores set is_open = false where name = 'a'")
     await hurt(database, ['later'])
@@ -63,7 +63,7 @@ describe('a confirmation', () => {
     expect(by).toEqual({ user_id: ROOT.user_id, user_email: ROOT.email })
   })
 
-  test('of what is gone meanwhile is applied, and repairs nothing', async () => {
+  test('succeeds without a repair if the fault has disappeared', async () => {
     const node = await proposed(['a'])
     await database.sql('update sores set is_open = false')
     expect(await node.confirm()).toMatchObject({
@@ -73,7 +73,7 @@ describe('a confirmation', () => {
     expect(await treatedOf('a')).toBe(0)
   })
 
-  test('fails where a repair does, undoes no other, and is proposed again', async () => {
+  test('fails if one repair fails, keeps the other repairs, and the fix is proposed again', async () => {
     const fix = soreFix({
       repair: (finding, repairing) =>
         finding.subject === 'b' ? Promise.reject(new Error('too deep')) : treat(finding, repairing),
@@ -91,7 +91,7 @@ describe('a confirmation', () => {
     expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
   })
 
-  test('waits two seconds for a lock that others hold, and fails then', async () => {
+  test('waits two seconds for a lock of another transaction, and then fails', async () => {
     const node = await proposed(['a'])
     const other = new pg.Client({ connectionString: database.url })
     onTestFinished(() => other.end())
@@ -99,22 +99,22 @@ describe('a confirmation', () => {
     await other.query('begin; select from sores for update')
     expect(await node.confirm()).toMatchObject({
       status: 'failed',
-      reason: 'a: The record is being changed by others; try again shortly',
+      reason: 'a: The record is being changed by other requests. Try again shortly.',
     })
     await other.query('rollback')
     await node.scan()
     expect((await node.confirm()).status).toBe('applied')
   })
 
-  test('that finds its fault again behind the repair has failed', async () => {
+  test('fails if the fault is still there after the repair', async () => {
     const fix = soreFix({ repair: async () => 'repaired' })
     const node = await proposed(['a'], fix)
     const { status, reason, result } = await node.confirm()
     expect([status, result.remaining]).toEqual(['failed', 1])
-    expect(reason).toContain('1 are found after the repair')
+    expect(reason).toContain('1 findings remain after the repair')
   })
 
-  test('that cannot look has failed, and touches nothing', async () => {
+  test('fails without changes if the check itself fails', async () => {
     const eyes = { open: true }
     const fix = soreFix({
       async detect(tx) {
@@ -126,14 +126,14 @@ describe('a confirmation', () => {
     eyes.open = false
     expect(await node.confirm()).toMatchObject({
       status: 'failed',
-      reason: 'it could not be looked at: it is dark',
+      reason: 'the check failed: it is dark',
       occurrences: 1,
       result: { repaired: 0, remaining: 1 },
     })
     expect(await treatedOf('a')).toBe(0)
   })
 
-  test('repairs five hundred, and leaves the others for the next', async () => {
+  test('repairs five hundred findings, and leaves the others for the next confirmation', async () => {
     const names = Array.from({ length: 501 }, (_, n) => `sore ${n}`)
     const node = await proposed(names)
     expect(await node.confirm()).toMatchObject({
@@ -145,7 +145,7 @@ describe('a confirmation', () => {
   })
 })
 
-/** One whose repair waits for the test. */
+/** Creates a fix whose repair waits for the test. */
 function haltingFix() {
   const inside = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
@@ -159,7 +159,7 @@ function haltingFix() {
   return { fix, inside: inside.promise, goOn: goOn.resolve }
 }
 
-test('of sixteen at once on two nodes one works, and the others are refused', async () => {
+test('is done once for sixteen concurrent callers on two nodes, and the others are refused', async () => {
   const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const other = await heal(database, [fix])
@@ -169,7 +169,7 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
   )
   const refused = all.map((one) => one.then(() => undefined).catch((error) => error))
   await inside
-  // Whoever is refused is so while the first is at work.
+  // The other confirmations are refused while the first one is still running.
   let count = 0
   const note = (error: unknown) => {
     if (error) count += 1
@@ -185,7 +185,7 @@ test('of sixteen at once on two nodes one works, and the others are refused', as
   expect((await node.fix()).result).toMatchObject({ repaired: 1 })
 })
 
-test('a scan leaves a fix alone that is being confirmed', async () => {
+test('is not disturbed by a concurrent scan', async () => {
   const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const confirming = node.confirm()
@@ -195,7 +195,7 @@ test('a scan leaves a fix alone that is being confirmed', async () => {
   expect((await confirming).status).toBe('applied')
 })
 
-test('a process that is killed in the middle leaves a fix that the next one confirms', async () => {
+test('can be repeated after its process was killed halfway', async () => {
   const node = await proposed(['a', 'b', 'c'])
   const child = spawn(
     process.execPath,

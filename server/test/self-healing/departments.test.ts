@@ -1,4 +1,4 @@
-/** Departments headed by somebody who may not be it: found, proposed, confirmed, gone, over HTTP. */
+/** Departments with an ineligible head: found, proposed, confirmed and fixed, over HTTP. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const scan = () => service.app.features.selfHealing.scan()
 
-/** The fix of departments as the person sees it. */
+/** Returns the fix of departments as the person sees it. */
 async function fixFor({ token }: Person) {
   const { status, body } = await service.call('GET', '/api/admin/self-healing/fixes', { token })
   expect(status).toBe(200)
@@ -29,7 +29,7 @@ const confirm = async () => {
   return service.call('POST', `/api/admin/self-healing/confirm/${id}`, { token: root.token })
 }
 
-/** A doctor of the clinic who heads a department of theirs. */
+/** Creates a doctor of the clinic who heads a department. */
 async function headed({ people }: Clinic) {
   const { token } = people.admin
   const create = async (path: string, body: object): Promise<number> =>
@@ -50,46 +50,49 @@ const headOf = async (department: number) =>
     await service.database.sql('select head_doctor_id from departments where id = $1', [department])
   )[0]?.head_doctor_id
 
-describe('a department', () => {
+describe('a department in the check for invalid heads', () => {
   test.each([
     ['blocked', 'POST', 'block', undefined],
     ['given another role', 'PUT', 'role', { role: 'nurse' }],
-  ])('whose head was %s is found, proposed and, once confirmed, has none', async (...given) => {
-    const [, method, verb, body] = given
-    const { doctor, department, token } = await headed(north)
-    await service.call(method, `/api/admin/users/${doctor}/${verb}`, { token, body })
-    await scan()
-    const found = await fixFor(root)
-    expect(found).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
-    expect(found.evidence).toEqual([
-      {
-        tenant_id: north.id,
-        subject: `department ${department}`,
-        measured: {
-          head_doctor_id: doctor,
-          role: verb === 'role' ? 'nurse' : 'doctor',
-          is_active: verb === 'role',
-          is_own: true,
+  ])(
+    'whose head was %s is found, proposed, and loses its head on confirmation',
+    async (...given) => {
+      const [, method, verb, body] = given
+      const { doctor, department, token } = await headed(north)
+      await service.call(method, `/api/admin/users/${doctor}/${verb}`, { token, body })
+      await scan()
+      const found = await fixFor(root)
+      expect(found).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
+      expect(found.evidence).toEqual([
+        {
+          tenant_id: north.id,
+          subject: `department ${department}`,
+          measured: {
+            head_doctor_id: doctor,
+            role: verb === 'role' ? 'nurse' : 'doctor',
+            is_active: verb === 'role',
+            is_own: true,
+          },
+          expected: { role: 'doctor', is_active: true, is_own: true },
+          since: expect.stringMatching(/^\d{4}-/),
         },
-        expected: { role: 'doctor', is_active: true, is_own: true },
-        since: expect.stringMatching(/^\d{4}-/),
-      },
-    ])
-    const confirmed = await confirm()
-    expect(confirmed.status).toBe(200)
-    expect(confirmed.body).toMatchObject({
-      status: 'applied',
-      occurrences: 0,
-      evidence: [],
-      applied_by: root.id,
-      result: { repaired: 1, already_gone: 0, failed: 0, remaining: 0 },
-    })
-    expect(await headOf(department)).toBeNull()
-    await scan()
-    expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
-  })
+      ])
+      const confirmed = await confirm()
+      expect(confirmed.status).toBe(200)
+      expect(confirmed.body).toMatchObject({
+        status: 'applied',
+        occurrences: 0,
+        evidence: [],
+        applied_by: root.id,
+        result: { repaired: 1, already_gone: 0, failed: 0, remaining: 0 },
+      })
+      expect(await headOf(department)).toBeNull()
+      await scan()
+      expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
+    },
+  )
 
-  test('whose head is of another tenant or gone is found without telling which', async () => {
+  test('is found if its head is missing or belongs to another tenant, without revealing which', async () => {
     const [foreign, gone] = [await headed(north), await headed(north)]
     await service.database.sql(`begin; set local session_replication_role = replica;
       update departments set head_doctor_id = ${south.people.doctor.id} where id = ${foreign.department};
@@ -98,7 +101,7 @@ describe('a department', () => {
     await scan()
     const { evidence } = await fixFor(root)
     const measured = evidence.map((one: { measured: object }) => one.measured)
-    // The department's admin reads this: nothing tells a user of another tenant from a missing one.
+    // The department's admin reads this, so it must not tell a user of another tenant from a missing one.
     const unknown = { role: null, is_active: null, is_own: false }
     expect(measured).toEqual([
       { ...unknown, head_doctor_id: south.people.doctor.id },
@@ -109,7 +112,7 @@ describe('a department', () => {
     expect(await headOf(gone.department)).toBeNull()
   })
 
-  test('that has a new head by then is left alone, and counted as gone', async () => {
+  test('that has got a new head before the repair is left alone, and counted as gone', async () => {
     const { doctor, department, token } = await headed(north)
     await service.call('POST', `/api/admin/users/${doctor}/block`, { token })
     await scan()
@@ -123,13 +126,13 @@ describe('a department', () => {
     expect(await headOf(department)).toBe(north.people.doctor.id)
   })
 
-  test('without one, or with an active doctor, is never found', async () => {
+  test('is never found if it has no head, or an active doctor as its head', async () => {
     await headed(south)
     await scan()
     expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
   })
 
-  test('behind a thousand others is found by the scan that comes to it', async () => {
+  test('that comes after a thousand others is found by the scan that reaches it', async () => {
     await service.database.sql(
       `insert into departments (tenant_id, name, head_doctor_id)
        select $1, 'Ward ' || n, $2 from generate_series(1, 1000) n`,

@@ -1,9 +1,9 @@
-/** The operations of self-healing: who sees what, bad input, taking out, seeding, counting, health. */
+/** The operations of self-healing: visibility, invalid input, disabling, seeding, counts and health. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { ROOT } from './root.ts'
-import { heal, hurt, soreDatabase } from './scene.ts'
+import { heal, healthOf, hurt, soreDatabase } from './scene.ts'
 import { soreFix } from './sores.ts'
 
 const PATH = '/api/admin/self-healing'
@@ -26,27 +26,27 @@ const scan = () => service.app.features.selfHealing.scan()
 const headOf = (items: any[]) => items.find(({ key }) => key === 'departments.head')
 const fixFor = async (person = root) => headOf((await call('GET', '/fixes', person)).body.items)
 const stateOf = () => service.database.sql('select * from self_healing_fixes order by id')
-/** What of the journal there is about the catalogue. */
+/** Returns the journal entries about the catalogue. */
 const entries = () =>
   service.database.sql(
     `select action, user_id, tenant_id, resource_id, changes from journal
      where action in ('self_healing.deleted', 'self_healing.seeded') order by id`,
   )
 
-/** Has the clinic's department headed by a nurse. */
+/** Makes a nurse the head of the clinic's department. */
 const behead = ({ departmentId, people }: Clinic) =>
   service.database.sql('update departments set head_doctor_id = $1 where id = $2', [
     people.nurse.id,
     departmentId,
   ])
 
-describe('who sees what', () => {
+describe('the visibility of self-healing fixes', () => {
   beforeAll(async () => {
     await behead(north)
     await scan()
   })
 
-  test('a superadmin sees every tenant, and all of a fix', async () => {
+  test('lets a superadmin see every tenant, and all details of a fix', async () => {
     const { body } = await call('GET', '/fixes')
     const total = service.app.fixes.length
     expect(body).toMatchObject({ total, page: 1, limit: 100, pages: 1, next: null })
@@ -58,7 +58,7 @@ describe('who sees what', () => {
     })
   })
 
-  test('an admin sees what is theirs, and nothing of who and how', async () => {
+  test('lets an admin see their own findings, without details about users and repairs', async () => {
     await service.database.sql(
       `update self_healing_fixes set reason = 'department of somebody', unknown = 'the platform',
          applied_at = now(), applied_by = 1, result = $1`,
@@ -77,7 +77,7 @@ describe('who sees what', () => {
     })
   })
 
-  test('an admin of another tenant cannot tell that anything is wrong', async () => {
+  test('hides from an admin of another tenant that there is a fault', async () => {
     const { body } = await call('GET', '/fixes', south.people.admin)
     expect(body.total).toBe(service.app.fixes.length)
     const never = { reason: null, unknown: null, applied_at: null, applied_by: null, result: null }
@@ -97,7 +97,7 @@ describe('who sees what', () => {
     })
   })
 
-  test('an admin counts what is theirs', async () => {
+  test('lets an admin see the count of their own findings only', async () => {
     expect((await call('GET', '/stats', north.people.admin)).body).toMatchObject({
       by_status: { proposed: 1 },
       occurrences: 1,
@@ -106,7 +106,7 @@ describe('who sees what', () => {
 })
 
 describe('confirming', () => {
-  test('one that this release does not know is 404, and in no list', async () => {
+  test('answers 404 for a fix unknown to this release, and no list contains that fix', async () => {
     const [later] = await service.database.sql<{ id: number }>(
       `insert into self_healing_fixes (key, title, description, plan, severity, automatic, status)
        values ('later.fault', '', '', '', 'low', false, 'proposed') returning id`,
@@ -116,7 +116,7 @@ describe('confirming', () => {
     expect(items.map(({ key }: { key: string }) => key)).not.toContain('later.fault')
   })
 
-  test('one that is idle or applied is 409', async () => {
+  test('answers 409 for a fix that is idle or already applied', async () => {
     await behead(north)
     await scan()
     const { id } = await fixFor()
@@ -131,17 +131,17 @@ describe('confirming', () => {
   })
 })
 
-describe('the catalogue', () => {
+describe('the catalogue of fixes', () => {
   beforeEach(() => call('POST', '/seed-fixes', root, { overwrite: true }))
 
-  test('is there from the start, and no start changes it', async () => {
+  test('exists from the first start on, and later starts do not change it', async () => {
     const before = await stateOf()
     const again = await openService({ database: service.database })
     await again.close()
     expect(await stateOf()).toEqual(before)
   })
 
-  test('without a fix does not look for its fault, until it is seeded again', async () => {
+  test('does not check for a fault whose fix was removed, until the fix is seeded again', async () => {
     const { id } = await fixFor()
     const told = (await entries()).length
     expect((await call('DELETE', `/fixes/${id}`)).status).toBe(204)
@@ -175,7 +175,7 @@ describe('the catalogue', () => {
     ])
   })
 
-  test('keeps what was changed, unless it is overwritten; what was found stays', async () => {
+  test("keeps an operator's changes unless overwritten, and always keeps findings", async () => {
     await behead(north)
     await scan()
     await service.database.sql(
@@ -191,7 +191,7 @@ describe('the catalogue', () => {
     const { body } = await call('POST', '/seed-fixes', root, { overwrite: true })
     expect(body).toEqual({ created: 0, updated: 1, skipped: all - 1 })
     expect(await fixFor()).toMatchObject({
-      title: expect.stringContaining('headed by somebody'),
+      title: expect.stringContaining('head who is not eligible'),
       status: 'idle',
       occurrences: 1,
     })
@@ -200,7 +200,7 @@ describe('the catalogue', () => {
   })
 })
 
-test('the counts say how often it helped, and when it was last looked', async () => {
+test('counts successful repairs of a fix, with the time of the last check', async () => {
   const { database } = await soreDatabase()
   const health = { holds: true }
   const fix = soreFix({ automatic: true })
@@ -222,7 +222,7 @@ test('the counts say how often it helped, and when it was last looked', async ()
   await hurt(database, ['a'])
   await node.scan()
   expect(await stats(ROOT)).toMatchObject({ success_rate: 1 })
-  expect(node.healing.checks?.self_healing?.()).toBe('ok')
+  expect(healthOf(node)).toBe('ok')
   health.holds = false
   await node.scan()
   expect(await stats(ROOT)).toEqual({
@@ -238,24 +238,24 @@ test('the counts say how often it helped, and when it was last looked', async ()
       unknown: 0,
     },
   })
-  expect(node.healing.checks?.self_healing?.()).toBe('degraded')
+  expect(healthOf(node)).toBe('degraded')
   const metrics = await node.metrics()
   expect(metrics).toContain(
     'wardkeep_self_healing_findings{fix="tests.failing",severity="critical"} 1',
   )
   expect(metrics).toMatch(/wardkeep_self_healing_scan_timestamp_seconds \d/)
   expect(metrics).toMatch(/wardkeep_self_healing_scan_seconds \d/)
-  // Another node hears of it by its upkeep.
+  // Another node learns about the change through its upkeep.
   const other = await heal(database, [fix, failing])
   await other.healing.upkeep?.[0]?.run()
-  expect(other.healing.checks?.self_healing?.()).toBe('degraded')
+  expect(healthOf(other)).toBe('degraded')
   health.holds = true
   await node.scan()
-  expect(node.healing.checks?.self_healing?.()).toBe('ok')
+  expect(healthOf(node)).toBe('ok')
 })
 
-test('two fixes with one key stop the start', async () => {
+test('the service refuses to start with two fixes of the same key', async () => {
   await expect(heal(service.database, [soreFix(), soreFix()])).rejects.toThrow(
-    'the fix tests.sores is there twice',
+    'the fix tests.sores is registered twice',
   )
 })

@@ -1,19 +1,19 @@
-/** A fault that only people can mend: never proposed, and told all the same. */
+/** Faults that only people can repair are never proposed, but always reported. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Severity } from '../../src/platform/fix.ts'
+import type { Severity } from '../../src/platform/feature/fix.ts'
 import { superadmin } from '../support/clinics.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { openService, type Service } from '../support/service.ts'
-import { forget, type Healing, heal, hurt, soreDatabase } from './scene.ts'
+import { forget, type Healing, heal, healthOf, hurt, soreDatabase } from './scene.ts'
 import { findingOf, openSores, soreFix } from './sores.ts'
 
-/** The fix of sores, for people. */
+/** Creates a fix for sores that only people can make. */
 function forPeople(other: Parameters<typeof soreFix>[0] = {}) {
   const { repair: _, ...told } = soreFix(other)
   return told
 }
 
-describe('a fault that nothing repairs', () => {
+describe('a fault that only a person can repair', () => {
   let database: TestDatabase
   let tenant: number
 
@@ -22,12 +22,11 @@ describe('a fault that nothing repairs', () => {
   })
   beforeEach(() => forget(database))
 
-  const health = ({ healing }: Healing) => healing.checks?.self_healing?.()
   const close = () => database.sql('update sores set is_open = false')
   const told = async (node: Healing) =>
     (await node.journal()).map(({ changes }) => changes.subjects.join())
 
-  test('is idle and cannot be confirmed', async () => {
+  test('has an idle fix that cannot be confirmed', async () => {
     const node = await heal(database, [forPeople()])
     await hurt(database, ['a'])
     const { fixes } = await node.scan()
@@ -36,7 +35,7 @@ describe('a fault that nothing repairs', () => {
     await expect(node.confirm()).rejects.toMatchObject({ code: 'fix_not_proposed' })
   })
 
-  test('is in the journal once, each tenant of its own, whichever node scans and however often', async () => {
+  test('is journaled once per tenant, on any node and in any number of scans', async () => {
     const one = await heal(database, [forPeople()])
     const other = await heal(database, [forPeople()])
     await hurt(database, ['a', 'b'], tenant)
@@ -69,7 +68,7 @@ describe('a fault that nothing repairs', () => {
     ['medium', 'warn', 'ok'],
     ['high', 'error', 'degraded'],
     ['critical', 'error', 'degraded'],
-  ])('and is %s is logged once as %s, and the health is %s', async (severity, level, state) => {
+  ])('that is %s is logged once as %s, and the health is %s', async (severity, level, state) => {
     const node = await heal(database, [forPeople({ severity })])
     await hurt(database, ['a'])
     for (let scans = 0; scans < 3; scans += 1) await node.scan()
@@ -77,19 +76,19 @@ describe('a fault that nothing repairs', () => {
       [
         level,
         { fix: 'tests.sores', severity, occurrences: 1, subjects: ['a'] },
-        'a fault was found that only people can mend',
+        'fault found that requires manual repair',
       ],
     ])
-    expect(health(node)).toBe(state)
+    expect(healthOf(node)).toBe(state)
     const restarted = await heal(database, [forPeople({ severity })])
     await restarted.healing.upkeep?.[0]?.run()
-    expect([health(restarted), restarted.logged]).toEqual([state, []])
+    expect([healthOf(restarted), restarted.logged]).toEqual([state, []])
     await close()
     await node.scan()
-    expect(health(node)).toBe('ok')
+    expect(healthOf(node)).toBe('ok')
   })
 
-  test('is told again when it has gone and come back', async () => {
+  test('is reported again when it has disappeared and come back', async () => {
     const node = await heal(database, [forPeople()])
     for (let times = 1; times <= 2; times += 1) {
       await hurt(database, ['a'])
@@ -101,7 +100,7 @@ describe('a fault that nothing repairs', () => {
     }
   })
 
-  test('is neither gone nor new where a scan could not look', async () => {
+  test('is neither gone nor new if a scan could not check for it', async () => {
     const scale = { isBroken: false }
     const node = await heal(database, [
       forPeople({
@@ -117,13 +116,13 @@ describe('a fault that nothing repairs', () => {
     await hurt(database, ['b'])
     await node.scan()
     expect(await node.fix()).toMatchObject({ unknown: 'the scale is broken', occurrences: 1 })
-    expect([health(node), await told(node)]).toEqual(['degraded', ['a']])
+    expect([healthOf(node), await told(node)]).toEqual(['degraded', ['a']])
     scale.isBroken = false
     await node.scan()
-    expect([health(node), await told(node)]).toEqual(['degraded', ['a', 'b']])
+    expect([healthOf(node), await told(node)]).toEqual(['degraded', ['a', 'b']])
   })
 
-  test('is found and urgent where the journal is what is broken, stops no other, and is told later', async () => {
+  test('that affects the journal is urgent, blocks no other check, and is journaled later', async () => {
     const detect = async () => ({ findings: [], looked_at: 1 })
     const node = await heal(database, [forPeople(), soreFix({ key: 'tests.other', detect })])
     await hurt(database, ['a'])
@@ -132,31 +131,32 @@ describe('a fault that nothing repairs', () => {
       .scan()
       .finally(() => database.sql('alter table journal rename column lost to changes'))
     expect(fixes).toMatchObject([{ status: 'idle', occurrences: 1 }, { key: 'tests.other' }])
-    expect(health(node)).toBe('degraded')
+    expect(healthOf(node)).toBe('degraded')
     expect(node.logged.at(-1)).toMatchObject([
       'error',
       { fix: 'tests.sores' },
-      'the journal could not be told of a fault',
+      'recording of a fault in the audit log failed',
     ])
     await node.scan()
     expect(await told(node)).toEqual(['a'])
   })
 
-  test('has nothing to do with one that is repaired: that is proposed as ever, and not logged', async () => {
+  test('does not affect a repairable fault, which is proposed as usual and not logged', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(database, ['a'])
     await node.scan()
     expect(await node.fix()).toMatchObject({ status: 'proposed', repairable: true })
     const changes = { key: 'tests.sores', severity: 'high', occurrences: 1, subjects: ['a'] }
     expect((await node.journal()).map((entry) => entry.changes)).toEqual([changes])
-    expect([health(node), node.logged]).toEqual(['degraded', []])
+    expect([healthOf(node), node.logged]).toEqual(['degraded', []])
     expect(await node.confirm()).toMatchObject({ status: 'applied', occurrences: 0 })
-    expect(health(node)).toBe('ok')
+    expect(healthOf(node)).toBe('ok')
   })
 })
 
-describe('a column that is gone', () => {
+describe('a missing database column', () => {
   const COLUMN = 'column sealed_notes of table patients'
+  const CONSTRAINT = 'constraint patients__sealed_notes_key of table patients'
   let service: Service
   let token: string
 
@@ -176,18 +176,18 @@ describe('a column that is gone', () => {
   }
   const tables = async (node = service) => {
     const { body } = await node.call('GET', '/api/admin/self-healing/fixes', { token })
-    return body.items.find(({ key }: { key: string }) => key === 'database.tables')
+    return body.items.find(({ key }: { key: string }) => key === 'database.schema')
   }
-  /** What the platform's tenant was told of tables. */
+  /** Returns the entries in the journal of the platform's tenant. */
   const told = () =>
     service.database.sql(
-      `select action, changes ->> 'subjects' as subjects from journal
+      `select action, changes -> 'subjects' as subjects from journal
        join tenants on tenants.id = journal.tenant_id and is_platform
-       where changes ->> 'key' = 'database.tables' order by journal.id`,
+       where changes ->> 'key' = 'database.schema' order by journal.id`,
     )
-  const entry = { action: 'self_healing.proposed', subjects: JSON.stringify([COLUMN]) }
+  const entry = { action: 'self_healing.proposed', subjects: [COLUMN, CONSTRAINT] }
 
-  test('is told once, degrades the health until it is back, and is told when it goes again', async () => {
+  test('is reported once, degrades the health until it is restored, and is reported again if lost again', async () => {
     await scan()
     expect(await healthOf()).toEqual([200, 'ok', 'ok'])
     await drop()
@@ -200,14 +200,14 @@ describe('a column that is gone', () => {
       expect(await tables(node)).toMatchObject({
         status: 'idle',
         repairable: false,
-        evidence: [{ subject: COLUMN }],
+        evidence: [{ subject: COLUMN }, { subject: CONSTRAINT }],
       })
     }
     const lines = [...service.logged, ...restarted.logged].filter(
-      ([, fields]) => (fields as { fix?: string }).fix === 'database.tables',
+      ([, fields]) => (fields as { fix?: string }).fix === 'database.schema',
     )
-    const line = { severity: 'critical', subjects: [COLUMN] }
-    expect(lines).toMatchObject([['error', line, expect.stringContaining('only people')]])
+    const line = { severity: 'critical', subjects: [COLUMN, CONSTRAINT] }
+    expect(lines).toMatchObject([['error', line, expect.stringContaining('manual repair')]])
     await bringBack()
     await scan()
     expect(await healthOf()).toEqual([200, 'ok', 'ok'])

@@ -1,12 +1,11 @@
 /**
- * A healthy service is left alone: scans one behind the other beside requests, another node that opens and
- * goes, connections that are cut, and a database that ends and comes back propose nothing. `npm run chaos`
- * scans for a minute each.
+ * A healthy service: continuous scans propose nothing during requests, restarts of another node, cut connections and
+ * database restarts. `npm run chaos` scans for a minute each.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test, vi } from 'vitest'
 import { problemOf } from '../../src/platform/db/index.ts'
-import { migrate } from '../../src/platform/db/migrate.ts'
+import { migrate } from '../../src/platform/schema/migrate.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { databaseOn } from '../support/database.ts'
 import { postmasterPid, started } from '../support/embedded.ts'
@@ -20,21 +19,21 @@ vi.setConfig({ testTimeout: 240_000 })
 const isFull = inject('chaos') === 'full'
 const SCANS = isFull ? 60 : 15
 const RESTARTS: NodeJS.Signals[] = ['SIGKILL', 'SIGINT']
-/** How often the database ends in each of these ways, and how many scans follow. */
+/** The number of database outages of each kind, and of scans after each. */
 const [TIMES, SCANS_AFTER] = isFull ? [3, 10] : [1, 3]
 const PAUSE_MS = isFull ? 1000 : 0
 
-/** What callers do until they are told to stop. */
+/** Simulated callers that run until they are stopped. */
 interface Load {
-  /** Rounds in which every answer was as it should be. */
+  /** The rounds in which every answer was as expected. */
   readonly rounds: () => number
-  /** @throws where an answer was none that a caller may get */
+  /** @throws if an answer was unexpected */
   stop(): Promise<void>
 }
 
 /**
- * Signs people in and out, makes departments and deletes them.
- * @param tolerated a status that ends a round without being wrong
+ * Signs people in and out, and creates and deletes departments.
+ * @param tolerated a status that ends a round without counting as unexpected
  */
 async function startLoad(service: Service, tolerated?: number): Promise<Load> {
   const name = `loaded-${crypto.randomUUID()}`
@@ -70,7 +69,7 @@ async function startLoad(service: Service, tolerated?: number): Promise<Load> {
     while (!isOver) await round()
   }
   const looping = loop()
-  // It is told of at the end.
+  // The failure is reported by `stop`.
   looping.catch(() => undefined)
   return {
     rounds: () => done,
@@ -83,7 +82,7 @@ async function startLoad(service: Service, tolerated?: number): Promise<Load> {
 
 const scan = (service: Service) => service.app.features.selfHealing.scan()
 
-/** Scans, and finds nothing, with what is done to the service meanwhile. */
+/** Scans during the given work on the service, and finds nothing. */
 async function scanBeside(
   service: Service,
   scans: number,
@@ -98,7 +97,7 @@ async function scanBeside(
   }
 }
 
-/** Scans until `back` is fulfilled: one may fail, as the database does, or be unable to look; it finds nothing. */
+/** Scans until `back` is fulfilled. A scan may fail or be unable to check, like the database, but it finds nothing. */
 async function scanWhileAway(service: Service, back: Promise<unknown>): Promise<void> {
   let isBack = false
   const watched = back.then(() => {
@@ -116,7 +115,7 @@ async function scanWhileAway(service: Service, back: Promise<unknown>): Promise<
   await watched
 }
 
-/** Nothing was found, nothing repaired, and nobody told. */
+/** Expects no finding, no repair and no report. */
 async function expectNothing({ database }: Service): Promise<void> {
   const left = await database.sql(
     `select action as what from journal where action like 'self\\_healing.%'
@@ -130,7 +129,7 @@ async function expectNothing({ database }: Service): Promise<void> {
 const aNodeComesAndGoes = async ({ database }: Service) =>
   (await openService({ database, role: 'worker' })).close()
 
-test('scans beside load, a second node and cut connections propose nothing', async () => {
+test('no fix is proposed during load with a second node and cut connections', async () => {
   const service = await openService({ config: { SELF_HEALING: 'auto' } })
   const load = await startLoad(service)
   await scanBeside(service, SCANS, async (count) => {
@@ -146,9 +145,9 @@ test('scans beside load, a second node and cut connections propose nothing', asy
   await expectNothing(service)
 })
 
-// It ends a server of its own: once is enough, when the run is on the embedded server anyway.
+// It restarts a separate server: one run is enough, when the tests use the embedded server anyway.
 test.skipIf('url' in inject('server'))(
-  'a database that crashes, or is restarted, beside load and scans is no fault once it is back',
+  'no fix is proposed after the database crashed or restarted during load and scans',
   async () => {
     const dataDir = await scratch()
     const server = await started(dataDir, { max_connections: '100', fsync: 'off' })

@@ -1,4 +1,4 @@
-/** A superadmin, for what is called without HTTP. */
+/** A superadmin for functions that are called without HTTP. */
 import type { Superadmin } from '../../src/platform/access/index.ts'
 
 export const ROOT = {

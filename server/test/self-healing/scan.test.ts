@@ -1,4 +1,4 @@
-/** What a scan finds, says and leaves alone: with fixes made for it. */
+/** Scans: findings, reports and repairs, with fixes made for this test. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -18,8 +18,8 @@ const findings = () =>
   database.sql<{ subject: string }>('select subject from self_healing_findings order by subject')
 const subjects = async () => (await findings()).map(({ subject }) => subject)
 
-describe('a fault', () => {
-  test('that appears is proposed, and the journal told once, each tenant of its own', async () => {
+describe('a fault found by a scan', () => {
+  test('is proposed when it appears, and journaled once per tenant', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(database, ['a', 'b'], tenant)
     await hurt(database, ['c'])
@@ -45,7 +45,7 @@ describe('a fault', () => {
     expect((await node.journal()).slice(2)).toMatchObject([{ changes: { subjects: ['d'] } }])
   })
 
-  test('that is gone by itself is idle again, and told anew when it comes back', async () => {
+  test('becomes idle when it disappears, and is reported again when it comes back', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(database, ['a'])
     await node.scan()
@@ -60,7 +60,7 @@ describe('a fault', () => {
     ])
   })
 
-  test('is shown with what was measured, what was expected, and since when', async () => {
+  test('is shown with measured and expected values, and the time it started', async () => {
     const since = '2026-01-02T03:04:05.678Z'
     const fix = soreFix({
       detect: async () => ({
@@ -76,7 +76,7 @@ describe('a fault', () => {
     ])
   })
 
-  test('of which there is much is shown in twenty findings, and counted whole', async () => {
+  test('with many findings shows twenty of them and counts all', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(
       database,
@@ -89,8 +89,8 @@ describe('a fault', () => {
   })
 })
 
-describe('a detector', () => {
-  test('that throws or takes too long is unknown, stops no other and keeps its findings', async () => {
+describe('a check of a scan', () => {
+  test('that throws or times out is reported as unknown, stops no other check and keeps its findings', async () => {
     const broken: { how?: 'throws' | 'sleeps' | 'waits' } = {}
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       if (broken.how === 'throws') throw new Error('the scale is broken')
@@ -105,8 +105,8 @@ describe('a detector', () => {
     await database.sql('update sores set is_open = false')
     for (const [how, unknown] of [
       ['throws', 'the scale is broken'],
-      ['sleeps', 'not done within 0.4 s'],
-      ['waits', 'not done within 0.4 s'],
+      ['sleeps', 'the check took longer than 0.4 s'],
+      ['waits', 'the check took longer than 0.4 s'],
     ] as const) {
       broken.how = how
       const { fixes } = await node.scan()
@@ -119,20 +119,22 @@ describe('a detector', () => {
     expect(await node.fix()).toMatchObject({ unknown: null, status: 'idle', occurrences: 0 })
   })
 
-  test('whose statement fails is unknown by the code, and what it quotes stays in the log', async () => {
+  test('whose statement fails is reported as unknown with a code, and the message stays in the log', async () => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       await sql`select 'Paula Patient'::integer`.execute(tx.db)
       return { findings: [], looked_at: 0 }
     }
     const node = await heal(database, [soreFix({ detect })])
     await node.scan()
-    expect((await node.fix()).unknown).toBe('PostgreSQL refuses it (22P02)')
+    expect((await node.fix()).unknown).toBe(
+      'PostgreSQL rejected a statement (22P02). See the log for the cause.',
+    )
   })
 
-  test('whose findings cannot be written, as somebody holds the row, stops no other', async () => {
+  test('whose findings cannot be written because the row is locked stops no other check', async () => {
     const node = await heal(database, [soreFix(), soreFix({ key: 'tests.other' })])
     await hurt(database, ['a'])
-    // As the server does it when a lock was not to be had in time.
+    // Raises the server's error for a lock that was not granted in time.
     await database.sql(`
       create function held() returns trigger language plpgsql as $$ begin
         if (select key = 'tests.sores' from self_healing_fixes where id = new.fix_id) then
@@ -143,14 +145,14 @@ describe('a detector', () => {
       create trigger held before insert on self_healing_findings for each row execute function held()`)
     const { fixes } = await node.scan().finally(() => database.sql('drop function held() cascade'))
     expect(fixes).toMatchObject([
-      { key: 'tests.sores', unknown: expect.stringContaining('try again') },
+      { key: 'tests.sores', unknown: expect.stringContaining('Try again') },
       { key: 'tests.other', unknown: null, occurrences: 1 },
     ])
     await node.scan()
     expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1 })
   })
 
-  test('can write nothing', async () => {
+  test('is rolled back when it tries to write', async () => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       await sql`update sores set is_open = false`.execute(tx.db)
       return { findings: [], looked_at: 0 }
@@ -158,11 +160,13 @@ describe('a detector', () => {
     const node = await heal(database, [soreFix({ detect })])
     await hurt(database, ['a'])
     await node.scan()
-    expect((await node.fix()).unknown).toBe('PostgreSQL refuses it (25006)')
+    expect((await node.fix()).unknown).toBe(
+      'PostgreSQL rejected a statement (25006). See the log for the cause.',
+    )
     expect(await database.sql('select is_open from sores')).toEqual([{ is_open: true }])
   })
 
-  test('that looks in slices goes round, and what a whole round has not seen is gone', async () => {
+  test('that works in slices starts over at the end, and drops findings not seen in a whole round', async () => {
     const looked: (string | undefined)[] = []
     const fix = soreFix({
       async detect(tx, from) {
@@ -188,7 +192,7 @@ describe('a detector', () => {
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     await database.sql("update sores set is_open = false where name in ('a', 'e')")
     await node.scan()
-    // Of what the round has not come to yet nothing is known.
+    // Nothing is known about the rest of the round yet.
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await node.fix()).status).toBe('proposed')
     await node.scan()
@@ -199,18 +203,18 @@ describe('a detector', () => {
     })
   })
 
-  test('that looks in slices without a way to look again is unknown', async () => {
+  test('that works in slices but cannot recheck findings is reported as unknown', async () => {
     const detect = async () => ({ findings: [], looked_at: 1, next: 'x' })
     const node = await heal(database, [soreFix({ detect })])
     await node.scan()
-    expect((await node.fix()).unknown).toContain('no way to look at a finding again')
+    expect((await node.fix()).unknown).toContain('needs a recheck function')
   })
 })
 
-describe('what is automatic', () => {
+describe('an automatic fix', () => {
   const automatic = soreFix({ automatic: true })
 
-  test('is repaired by the scan, and the journal told by whom: nobody', async () => {
+  test('is applied by the scan, and journaled without a user', async () => {
     const node = await heal(database, [automatic])
     await hurt(database, ['a'], tenant)
     const { fixes } = await node.scan()
@@ -239,7 +243,7 @@ describe('what is automatic', () => {
     expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1 })
   })
 
-  test('is proposed where its row says so', async () => {
+  test('is only proposed if the catalogue says so', async () => {
     const node = await heal(database, [automatic])
     await database.sql('update self_healing_fixes set automatic = false')
     await hurt(database, ['a'])
@@ -247,7 +251,7 @@ describe('what is automatic', () => {
     expect((await node.fix()).status).toBe('proposed')
   })
 
-  test('is left to people where one subject needs it for the third time in a day', async () => {
+  test('is left to people if one finding needs it for the third time in a day', async () => {
     const node = await heal(database, [automatic])
     for (let times = 0; times < 2; times += 1) {
       await hurt(database, ['again'])
@@ -258,13 +262,13 @@ describe('what is automatic', () => {
     await node.scan()
     const held = await node.fix()
     expect(held).toMatchObject({ status: 'proposed', occurrences: 1 })
-    expect(held.reason).toContain('again needs it for the 3rd time within 24 hours')
+    expect(held.reason).toContain('again needs this repair for the 3rd time within 24 hours')
     expect(held.evidence).toMatchObject([{ subject: 'again' }])
     expect((await node.journal()).at(-1)).toMatchObject({
       action: 'self_healing.proposed',
       changes: { reason: held.reason },
     })
-    // A day after the first time it is the second again.
+    // A day after the first time, this is the second again.
     node.clock.advance(23 * HOUR)
     await node.scan()
     expect(await node.fix()).toMatchObject({ status: 'applied', occurrences: 0, reason: null })
@@ -276,7 +280,7 @@ describe('what is automatic', () => {
     ['all of a few', 4, 4, 'applied'],
     ['more than a hundred', 101, 100_000, 'proposed'],
     ['a hundred of many', 100, 100_000, 'applied'],
-  ])('and is %s ends %s', async (_what, count, looked_at, status) => {
+  ])('whose findings are %s is then %s', async (_what, count, looked_at, status) => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => ({
       findings: (await openSores(tx)).map(findingOf),
       looked_at,
@@ -289,12 +293,12 @@ describe('what is automatic', () => {
     await node.scan()
     const fix = await node.fix()
     expect(fix.status).toBe(status)
-    if (status === 'proposed') expect(fix.reason).toContain('is the detector right?')
+    if (status === 'proposed') expect(fix.reason).toContain('Check that the findings are correct')
     const [row] = await database.sql('select count(*)::int as treated from sores where not is_open')
     expect(row?.treated).toBe(status === 'applied' ? count : 0)
   })
 
-  test('and fails is failed with the reason, and tried by the next scan', async () => {
+  test('that throws is marked as failed with the reason, and retried by the next scan', async () => {
     const patient = { holdsStill: false }
     const repair: typeof treat = (finding, repairing) =>
       patient.holdsStill
@@ -314,19 +318,19 @@ describe('what is automatic', () => {
     expect(await node.fix()).toMatchObject({ status: 'applied', reason: null })
   })
 
-  test('and finds its fault again behind the repair is failed', async () => {
+  test('is marked as failed if its fault is found again after the repair', async () => {
     const repair: typeof treat = async () => 'repaired'
     const node = await heal(database, [soreFix({ automatic: true, repair })])
     await hurt(database, ['a'])
     await node.scan()
     expect(await node.fix()).toMatchObject({
       status: 'failed',
-      reason: 'it is found again after the repair',
+      reason: 'the fault was found again after the repair',
     })
   })
 })
 
-test('of two nodes that scan at once one looks, and the other leaves at once', async () => {
+test('a scan runs on one of two nodes that start it concurrently, and the other returns immediately', async () => {
   const inside = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
   const detect: ReturnType<typeof soreFix>['detect'] = async () => {
@@ -346,7 +350,7 @@ test('of two nodes that scan at once one looks, and the other leaves at once', a
   expect(await other.scan()).toMatchObject({ fixes: [{ unknown: null }] })
 })
 
-test('a scan that finds nothing writes when it was, and nothing else', async () => {
+test('a scan that finds nothing records only its time', async () => {
   const node = await heal(database, [soreFix()])
   await node.scan()
   const rows = () => database.sql('select xmin, * from self_healing_fixes')
@@ -359,7 +363,7 @@ test('a scan that finds nothing writes when it was, and nothing else', async () 
   ])
 })
 
-test('a scan that nobody waits for rests for nine times as long as a look took, and ends when it is told to', async () => {
+test('the next background scan waits nine times as long as the last one took, and shutdown ends it', async () => {
   const sleepy = (key: string) =>
     soreFix({
       key,

@@ -1,9 +1,9 @@
-/** Self-healing with fixes made for a test, on a database of its own or of a service. */
+/** Self-healing with fixes made for a test, on its own database or that of a service. */
 import { openSelfHealing } from '../../src/features/self-healing/index.ts'
 import type { SelfHealing } from '../../src/features/self-healing/self-healing.ts'
 import { parseCron } from '../../src/lib/cron.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import type { Fix } from '../../src/platform/fix.ts'
+import type { Fix } from '../../src/platform/feature/fix.ts'
 import { openMetrics } from '../../src/platform/observe/metrics.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { aTenant, openNode } from '../support/jobs.ts'
@@ -14,19 +14,19 @@ export interface Healing {
   healing: SelfHealing
   database: TestDatabase
   clock: MovableClock
-  /** Every line that was logged, as `[level, fields, message]`. */
+  /** Every logged line, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
-  /** The rest of the node: for another one with the same clock. */
+  /** The other parts of the node, to open another one with the same clock. */
   metrics: () => Promise<string>
   scan(): Promise<any>
-  /** The fix of the key, or the only one, as a superadmin sees it. */
+  /** Returns the fix of the key, or the only one, as a superadmin sees it. */
   fix(key?: string): Promise<any>
   confirm(key?: string): Promise<any>
-  /** What the journal was told of self-healing since, in its order. */
+  /** Returns the new journal entries of self-healing in order. */
   journal(): Promise<{ action: string; tenant_id: number | null; changes: any }[]>
 }
 
-/** A database with `sores`, and a tenant in it. */
+/** Creates a database with the table `sores` and a tenant. */
 export async function soreDatabase(): Promise<{ database: TestDatabase; tenant: number }> {
   const database = await migratedDatabase()
   await database.sql(`create table sores (
@@ -35,7 +35,7 @@ export async function soreDatabase(): Promise<{ database: TestDatabase; tenant: 
   return { database, tenant: await aTenant(database) }
 }
 
-/** As if nothing had ever been wrong. */
+/** Removes all traces of earlier faults. */
 export async function forget({ sql }: TestDatabase): Promise<void> {
   await sql('delete from sores')
   await sql('delete from self_healing_fixes')
@@ -47,13 +47,13 @@ interface Options {
   clock?: MovableClock
 }
 
-/** A node that heals these, ended with the test. */
+/** Opens a node with these fixes, closed with the test. */
 export async function heal(
   database: TestDatabase,
   fixes: readonly Fix[],
   { mode = 'auto', lookMs, clock = movableClock() }: Options = {},
 ): Promise<Healing> {
-  const { db, jobs, log, logged } = openNode(database, { works: false, clock })
+  const { db, jobs, log, logged, outage } = openNode(database, { works: false, clock })
   const metrics = openMetrics(() => false, log, clock)
   const core = {
     db,
@@ -61,6 +61,7 @@ export async function heal(
     log,
     clock,
     metrics,
+    outage,
     openConnection: () => ownerClient(database.address),
     config: { SELF_HEALING: mode, SELF_HEALING_SCAN: parseCron('*/5 * * * *') },
   }
@@ -88,7 +89,7 @@ export async function heal(
   }
 }
 
-/** Opens sores, of the tenant or the platform's. */
+/** Opens sores of the tenant or the platform. */
 export async function hurt(
   { sql }: TestDatabase,
   names: readonly string[],
@@ -99,4 +100,10 @@ export async function hurt(
      on conflict (name) do update set is_open = true`,
     [names, tenant],
   )
+}
+
+/** Returns the state of self-healing in the health report. */
+export function healthOf({ healing }: Healing): string | undefined {
+  const found = healing.checks?.self_healing?.()
+  return typeof found === 'string' ? found : found?.state
 }

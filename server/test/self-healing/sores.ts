@@ -1,7 +1,7 @@
-/** A fault that tests make and mend: rows of `sores`, each open one a finding. */
+/** A fault that tests create and fix: each open row of `sores` is a finding. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../src/platform/db/index.ts'
-import type { Finding, Fix } from '../../src/platform/fix.ts'
+import type { Finding, Fix } from '../../src/platform/feature/fix.ts'
 
 interface Sore {
   name: string
@@ -29,7 +29,7 @@ export const treat: NonNullable<Fix['repair']> = (finding, repairing) =>
     return rows.length > 0 ? 'repaired' : 'already gone'
   })
 
-/** The fix of sores, or another by what it does otherwise. */
+/** Creates the fix of sores, with parts of it replaced. */
 export const soreFix = (other: Partial<Fix> = {}): Fix => ({
   key: 'tests.sores',
   title: 'A sore is open',

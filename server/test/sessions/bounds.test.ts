@@ -1,4 +1,4 @@
-/** How many sessions a user has, and how long they live: fifty, and a superadmin's for a day. */
+/** The limits of sessions: fifty per user, and a lifetime of one day for superadmins. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce } from '../races/race.ts'
@@ -25,7 +25,7 @@ async function listed(token: string): Promise<string[]> {
 }
 
 describe('the fifty-first session of a user', () => {
-  test('ends the oldest, on every node, and nobody else loses one', async () => {
+  test("ends the user's oldest session on every node, and no session of other users", async () => {
     const person = await newColleague(service, clinic)
     const later = []
     for (let more = 1; more < 50; more += 1) later.push(await enter(person))
@@ -56,7 +56,7 @@ describe('the fifty-first session of a user', () => {
     expect(ended).toEqual({ end_reason: 'too_many' })
   })
 
-  test('comes sixteen at once, and fifty stay', async () => {
+  test('leaves fifty sessions when sixteen more start concurrently', async () => {
     const person = await newColleague(service, clinic)
     for (let more = 1; more < 45; more += 1) await enter(person)
     const entered = await atOnce(() => enter(person))
@@ -64,7 +64,7 @@ describe('the fifty-first session of a user', () => {
     for (const { access_token } of entered) expect(await standing(service, access_token)).toBe(200)
   })
 
-  test('does not count what is over', async () => {
+  test('ends no other session if older ones have expired', async () => {
     const person = await newColleague(service, clinic)
     await service.database.sql(
       `insert into sessions (id, tenant_id, user_id, created_at, last_used_at, idle_seconds, expires_at, absolute_expires_at)
@@ -85,7 +85,7 @@ describe("a superadmin's session", () => {
     return [status, body.refresh_token] as const
   }
 
-  test('is over after eight hours without use; that of others is not', async () => {
+  test("expires after eight hours without use, unlike a nurse's session", async () => {
     const { refresh_token } = await operator()
     const { refresh_token: theirs } = await enter(clinic.people.nurse)
     service.clock.advance(8 * HOUR - MINUTE)
@@ -96,7 +96,7 @@ describe("a superadmin's session", () => {
     expect((await next(theirs))[0]).toBe(200)
   })
 
-  test('is over after a day, however much it is used, with its last access token', async () => {
+  test('expires a day after sign-in even if it is used, and so does its last access token', async () => {
     let { refresh_token, access_token } = await operator()
     for (let hours = 0; hours < 23; hours += 1) {
       service.clock.advance(HOUR)

@@ -1,4 +1,4 @@
-/** The session of the console: its cookie, its rotation, its idle limit, and that nothing else reads the cookie. */
+/** The session of the console: its cookie, token rotation and idle limit. No other operation reads the cookie. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { BUILT, nameOf } from '../contract/operations.ts'
@@ -22,7 +22,7 @@ beforeEach(async () => {
   person = await newColleague(service, clinic, 'nurse')
 })
 
-/** A browser: it keeps the cookie of its last answer. */
+/** Creates a browser, which stores the cookie of the last response. */
 function openBrowser() {
   let cookie: string | undefined
   const call = async (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
@@ -59,8 +59,8 @@ const setIdle = (idle_minutes: number | undefined) =>
 const entriesOf = (jti: string) =>
   service.database.sql(`select action from journal where resource_id = $1 order by id`, [jti])
 
-describe('signing in', () => {
-  test('keeps the refresh token in a cookie that no script can read, and out of the answer', async () => {
+describe('a console sign-in', () => {
+  test('keeps the refresh token in a cookie that scripts cannot read, and not in the response body', async () => {
     const answer = await openBrowser().signIn()
     expect(answer).toMatchObject({ status: 200, body: { user_id: person.id, expires_in: 300 } })
     expect(answer.body).not.toHaveProperty('refresh_token')
@@ -71,7 +71,7 @@ describe('signing in', () => {
     expect(await standing(service, answer.body.access_token)).toBe(200)
   })
 
-  test('refuses and counts as the sign-in of the API does', async () => {
+  test('rejects and counts failures like the sign-in of the API', async () => {
     const body = { email: person.email, password: 'wrong-Horse-1', subdomain: clinic.subdomain }
     const call = (path: string) => service.call('POST', path, { body })
     for (let guess = 0; guess < 5; guess += 1)
@@ -80,7 +80,7 @@ describe('signing in', () => {
     expect(await call(SESSION)).toMatchObject({ status: 429 })
   })
 
-  test('ends the session that the browser had before', async () => {
+  test('ends the previous session of the same browser', async () => {
     const browser = openBrowser()
     const former = await browser.signIn()
     await browser.signIn()
@@ -89,18 +89,18 @@ describe('signing in', () => {
   })
 })
 
-describe('a refresh', () => {
-  test('answers 204 without a cookie, and 401 with one that means nothing', async () => {
+describe('a console refresh', () => {
+  test('answers 204 without a cookie, and 401 to an unknown cookie', async () => {
     const browser = openBrowser()
     expect((await browser.refresh()).status).toBe(204)
     browser.use('__Host-wardkeep=nonsense')
     const answer = await browser.refresh()
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
-    // Clearing it could clear the cookie of a sign-in in another tab.
+    // Clearing the cookie here could also clear the cookie of a sign-in in another tab.
     expect(answer.headers['set-cookie']).toBeUndefined()
   })
 
-  test('does not rotate the token within a minute, and writes no entry', async () => {
+  test('within a minute of the last rotation neither rotates the token nor writes a journal entry', async () => {
     const browser = openBrowser()
     const { body } = await browser.signIn()
     service.clock.advance(59 * SECOND)
@@ -110,7 +110,7 @@ describe('a refresh', () => {
     expect(await entriesOf(jtiOf(body.access_token))).toEqual([{ action: 'auth.login' }])
   })
 
-  test('rotates a token that is a minute old; the one before gets the same successor for a minute', async () => {
+  test('rotates the token after a minute; the previous token gets the same successor for a minute', async () => {
     const browser = openBrowser()
     await browser.signIn()
     const first = String(browser.cookie())
@@ -126,7 +126,7 @@ describe('a refresh', () => {
     expect((await browser.refresh()).status).toBe(200)
   })
 
-  test('ends the session once a token that was rotated long ago is shown', async () => {
+  test('ends the session if the token was already rotated long ago', async () => {
     const browser = openBrowser()
     const { body } = await browser.signIn()
     const first = String(browser.cookie())
@@ -142,7 +142,7 @@ describe('a refresh', () => {
     })
   })
 
-  test('of twenty tabs at once gives every tab a token and the browser one cookie', async () => {
+  test('by twenty tabs simultaneously gives every tab an access token and the browser one cookie', async () => {
     const browser = openBrowser()
     await browser.signIn()
     service.clock.advance(2 * MINUTE)
@@ -157,7 +157,7 @@ describe('a refresh', () => {
     expect(new Set(tabs.map((tab) => tab.cookie())).size).toBe(1)
   })
 
-  test('is refused by the other door: neither takes the token of the other', async () => {
+  test('is refused for refresh tokens of the API, and vice versa', async () => {
     const browser = openBrowser()
     await browser.signIn()
     const [, token = ''] = String(browser.cookie()).split('=')
@@ -173,8 +173,8 @@ describe('a refresh', () => {
   })
 })
 
-describe('the idle limit', () => {
-  test('is 15 minutes, and each use begins it again', async () => {
+describe('the idle limit of a console session', () => {
+  test('is 15 minutes, and restarts at each use', async () => {
     const browser = openBrowser()
     await browser.signIn()
     for (let use = 0; use < 3; use += 1) {
@@ -185,7 +185,7 @@ describe('the idle limit', () => {
     expect((await browser.refresh()).status).toBe(401)
   })
 
-  test('is counted from the latest use, also where the token was not rotated', async () => {
+  test('is counted from the latest use, even if that did not rotate the token', async () => {
     await setIdle(2)
     const browser = openBrowser()
     await browser.signIn()
@@ -197,7 +197,7 @@ describe('the idle limit', () => {
     await setIdle(undefined)
   })
 
-  test('is a setting of the tenant that the profile shows, and holds for sessions that live', async () => {
+  test('is a tenant setting, which is shown in the profile and applies to existing sessions', async () => {
     const browser = openBrowser()
     await browser.signIn()
     expect((await setIdle(3)).status).toBe(200)
@@ -211,13 +211,13 @@ describe('the idle limit', () => {
     await setIdle(undefined)
   })
 
-  test.each([1, 61, 2.5, '5', true])('cannot be %j', async (minutes) => {
+  test.each([1, 61, 2.5, '5', true])('cannot be set to %j', async (minutes) => {
     expect((await setIdle(minutes as number)).status).toBe(422)
   })
 })
 
-describe('an access token', () => {
-  test('lasts five minutes', async () => {
+describe('an access token of a console session', () => {
+  test('expires after five minutes', async () => {
     const { body } = await openBrowser().signIn()
     service.clock.advance(5 * MINUTE - SECOND)
     expect(await standing(service, body.access_token)).toBe(200)
@@ -226,8 +226,8 @@ describe('an access token', () => {
   })
 })
 
-describe('signing out', () => {
-  test('ends the session at once, clears the cookie and says who it was in the journal', async () => {
+describe('signing out of the console', () => {
+  test('ends the session immediately, clears the cookie and is journaled with the user', async () => {
     const browser = openBrowser()
     const { body } = await browser.signIn()
     expect((await browser.signOut()).status).toBe(204)
@@ -240,23 +240,23 @@ describe('signing out', () => {
     expect(entry).toEqual({ user_id: person.id, user_email: person.email })
   })
 
-  test('without a cookie does nothing', async () => {
+  test('without a cookie changes nothing', async () => {
     expect((await openBrowser().signOut()).status).toBe(204)
   })
 })
 
-describe('requests of other sites', () => {
+describe("requests of other sites with the console's cookie", () => {
   const doors = [
     ['POST', SESSION, { email: 'a@b.test', password: 'x' }],
     ['POST', `${SESSION}/refresh`, {}],
     ['DELETE', SESSION, {}],
   ] as const
 
-  /** Sends a request with these headers and no others. */
+  /** Sends a request with exactly these headers. */
   const send = (method: 'POST' | 'DELETE', url: string, body: object, headers: object) =>
     service.app.server.inject({ method, url, payload: body, headers: { ...headers } })
 
-  test.each(doors)('%s %s is refused to them', async (method, path, body) => {
+  test.each(doors)('are refused: %s %s', async (method, path, body) => {
     const headers = [
       {},
       { 'sec-fetch-site': 'cross-site' },
@@ -276,14 +276,14 @@ describe('requests of other sites', () => {
   })
 
   test.each(['http://wardkeep.test', 'http://north.wardkeep.test'])(
-    'an old browser at %s is told by its Origin',
+    'are detected by the Origin header of an old browser at %s',
     async (origin) => {
       const answer = await send('POST', `${SESSION}/refresh`, {}, { origin })
       expect(answer.statusCode).toBe(204)
     },
   )
 
-  test('a form cannot send them: the body has to be JSON', async () => {
+  test('cannot come from an HTML form, because the body has to be JSON', async () => {
     const headers = { 'content-type': 'text/plain' }
     for (const [method, path] of doors)
       expect((await service.call(method, path, { headers, payload: '{}' })).status).toBe(422)
@@ -291,10 +291,10 @@ describe('requests of other sites', () => {
   })
 })
 
-describe('the cookie alone', () => {
+describe('the console cookie without an access token', () => {
   const bearer = BUILT.filter(({ auth }) => auth === 'bearer')
 
-  test('is refused by every operation that takes a token', async () => {
+  test('is refused by every operation that requires a token', async () => {
     const browser = openBrowser()
     await browser.signIn()
     expect(bearer.length).toBeGreaterThan(60)
@@ -311,7 +311,7 @@ describe('the sign-in page', () => {
   const welcome = (host: string) =>
     service.call('GET', '/api/console/welcome', { headers: { host } })
 
-  test('is told which tenant the host names', async () => {
+  test('receives the tenant that belongs to the host name', async () => {
     expect((await welcome('north.wardkeep.test')).body.tenant).toEqual({
       name: 'Clinic north',
       subdomain: 'north',

@@ -1,4 +1,4 @@
-/** What sign-in does with password hashes: the same work for all, never too much at once, kept up to date. */
+/** Password hashing at sign-in: equal work for all accounts, limited concurrency, and upgrades of old hashes. */
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
@@ -35,7 +35,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-/** The service's sign-in, but with `passwords` in place of its own. */
+/** The service's sign-in with replaced `passwords`. */
 function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
   const { db, features } = service.app
   return signInService({
@@ -54,8 +54,8 @@ function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
 
 const origin = { ip: '127.0.0.1', user_agent: null, request_id: crypto.randomUUID() }
 
-describe('each sign-in', () => {
-  test('costs as many hashes whether or not there is such an account: three without a tenant', async () => {
+describe('the number of password hashes per sign-in', () => {
+  test('is the same with and without an account: three if no tenant is named', async () => {
     const real = await openPasswords(COST, 2, systemTime)
     const verified: (string | null)[] = []
     const signs = signInWith({
@@ -88,7 +88,7 @@ describe('each sign-in', () => {
   })
 })
 
-describe('one who is known at the network', () => {
+describe("a sign-in of a user who is known on the caller's network", () => {
   beforeEach(() => service.database.sql('delete from throttles'))
 
   const login = (
@@ -101,7 +101,7 @@ describe('one who is known at the network', () => {
       ({ code }) => code,
     )
 
-  /** Passwords that note whose turn checks what, each once `passing` lets it. */
+  /** Creates passwords that record the queue and the hash of each check. Each check waits for `passing`. */
   async function watched(passing: (stored: string | null) => Promise<unknown>) {
     const real = await openPasswords(COST, 2, systemTime)
     const verified: string[] = []
@@ -116,7 +116,7 @@ describe('one who is known at the network', () => {
     return { passwords, verified }
   }
 
-  /** A line of eight guesses that are being checked until `open` is called. */
+  /** Starts eight sign-ins with wrong passwords, whose checks wait until `open` is called. */
   async function fullLine(passing: (stored: string | null) => Promise<unknown>) {
     const held = gate()
     const { passwords, verified } = await watched((stored) =>
@@ -130,7 +130,7 @@ describe('one who is known at the network', () => {
   const OF_NOBODY = '127.0.0.1 nobody'
   const OF_KNOWN = '127.0.0.1/known $argon2id'
 
-  test('and wrong, costs one hash as anybody does while the network has to wait', async () => {
+  test('with a wrong password costs only one hash while the network is throttled', async () => {
     const { passwords, verified } = await watched(async () => undefined)
     const signs = signInWith(passwords, async (key) => (key === origin.ip ? 1000 : 0))
     for (const email of [clinic.people.nurse.email, 'nobody@north.test'])
@@ -138,7 +138,7 @@ describe('one who is known at the network', () => {
     expect(verified).toEqual(['127.0.0.1 $argon2id', OF_NOBODY])
   })
 
-  test('and wrong past a full line, costs a hash of that line, beside the own one', async () => {
+  test('with a wrong password costs two hashes, one in the full queue and one beside it', async () => {
     const own = gate()
     const { signs, verified, others, open } = await fullLine(() => own.pass)
     const known = login(signs, clinic.people.nurse.email)
@@ -150,7 +150,7 @@ describe('one who is known at the network', () => {
     expect(verified).toEqual([...Array(8).fill(OF_NOBODY), OF_KNOWN, OF_NOBODY])
   })
 
-  test('and wrong twice at once past a full line, hears of the second behind the first, as anybody does', async () => {
+  test('waits in the full queue after a second wrong password, like any other sign-in', async () => {
     const turns: (() => void)[] = []
     const { passwords, verified } = await watched((stored) =>
       stored === null
@@ -173,7 +173,7 @@ describe('one who is known at the network', () => {
     await begun(9)
     turns[1]?.()
     await begun(10)
-    // Not one of the known pair's, whose first place in the line is still held.
+    // The next check is not that of the known user, whose place in the queue is still taken.
     turns[9]?.()
     expect(await first).toBe('last')
     for (const turn of turns) turn()
@@ -184,7 +184,7 @@ describe('one who is known at the network', () => {
     )
   })
 
-  test('and right, is in before the line has moved, and takes no hash of it', async () => {
+  test('with the correct password succeeds without waiting for the queue', async () => {
     const { signs, verified, others, open } = await fullLine(async () => undefined)
     expect(await login(signs, clinic.people.nurse.email, PASSWORD)).toBe('in')
     open()
@@ -193,8 +193,8 @@ describe('one who is known at the network', () => {
   })
 })
 
-describe('an administrator', () => {
-  test('makes no hash for what the database alone refuses', async () => {
+describe('a request of an administrator', () => {
+  test('costs no hash if the database alone can refuse it', async () => {
     const hashed: string[] = []
     const real = await openPasswords(COST, 2, systemTime)
     const users = usersService({
@@ -242,8 +242,8 @@ describe('an administrator', () => {
   })
 })
 
-describe('more sign-ins than can be hashed', () => {
-  test('are answered 503 with the time to wait, and the others as ever', async () => {
+describe('sign-ins beyond the capacity for hashing', () => {
+  test('get 503 with Retry-After, while the other sign-ins continue as usual', async () => {
     const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, systemTime, {
       waitingOfOne: 0,
     })
@@ -265,7 +265,7 @@ describe('more sign-ins than can be hashed', () => {
     addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
       refused: async () => undefined,
-      requireOpen: () => undefined,
+      requireAvailable: () => undefined,
       limits,
       publicUrl: new URL('http://127.0.0.1'),
       log: silentLog,
@@ -293,7 +293,7 @@ describe('more sign-ins than can be hashed', () => {
   })
 })
 
-describe('a hash', () => {
+describe('a stored password hash', () => {
   const hashOf = async (id: number) => {
     const [row] = await service.database.sql<{ password_hash: string }>(
       'select password_hash from users where id = $1',
@@ -304,7 +304,7 @@ describe('a hash', () => {
   const costing = (PASSWORD_MEMORY_KIB: number, PASSWORD_PASSES: number) =>
     openService({ database: service.database, config: { PASSWORD_MEMORY_KIB, PASSWORD_PASSES } })
 
-  test('is made again at the sign-in after the cost has risen, and the password stays', async () => {
+  test('is upgraded at the first sign-in after the cost was increased, for the same password', async () => {
     const person = await newColleague(service, clinic)
     const at = { email: person.email, password: PASSWORD, subdomain: 'north' }
     const cheap = await hashOf(person.id)
@@ -319,7 +319,7 @@ describe('a hash', () => {
     expect(wrong.status).toBe(401)
   })
 
-  test('that two nodes make again at once keeps neither sign-in out', async () => {
+  test('is upgraded at concurrent sign-ins on two nodes, which both succeed', async () => {
     const person = await newColleague(service, clinic)
     const at = { email: person.email, password: PASSWORD, subdomain: 'north' }
     const nodes = await Promise.all([costing(256, 2), costing(256, 2)])
@@ -346,7 +346,7 @@ describe('a hash', () => {
     expect(failed).toEqual([])
   })
 
-  test('that is out of date keeps nobody out when there is no turn for a new one', async () => {
+  test('that is outdated still lets the user in if it cannot be upgraded', async () => {
     const real = await openPasswords(COST, 2, systemTime)
     const signs = signInWith({
       ...real,
@@ -360,7 +360,7 @@ describe('a hash', () => {
     expect(await hashOf(person.id)).toBe(before)
   })
 
-  test('is not made again by a wrong password', async () => {
+  test('is not upgraded by a wrong password', async () => {
     const person = await newColleague(service, clinic)
     const before = await hashOf(person.id)
     const dearer = await costing(256, 2)
@@ -369,7 +369,7 @@ describe('a hash', () => {
     expect(await hashOf(person.id)).toBe(before)
   })
 
-  test('that cost more than today asks for is kept', async () => {
+  test('is not replaced if it costs more than required', async () => {
     const dearer = await costing(256, 2)
     const person = await newColleague(dearer, clinic)
     const before = await hashOf(person.id)

@@ -1,4 +1,4 @@
-/** Live sessions are held in memory: for as long as changes are heard of, and not for longer. */
+/** The session cache: entries stay valid only while the node receives notifications. */
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -9,7 +9,7 @@ let far: Service
 let clinic: Clinic
 
 beforeAll(async () => {
-  // Work in the background would rest in the middle of things while the time is stopped.
+  // Background work would stop in the middle of a step while the clock is stopped.
   here = await openService()
   far = await openService({ database: here.database })
   clinic = await makeClinic(here, await superadmin(here), 'north')
@@ -18,8 +18,8 @@ beforeAll(async () => {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Stops the time by which the nodes judge their listeners, while both hear the others: no sign of life
- * is asked for any more, and none is missed until the time is moved.
+ * Stops the clock that the nodes' listeners use, while both receive notifications. No heartbeat is sent or missed until
+ * the clock moves.
  */
 async function stoppedTime() {
   const admin = clinic.people.admin.token
@@ -27,15 +27,15 @@ async function stoppedTime() {
   const isQuiet = async () => {
     const busy = await here.database.sql(
       `select 1 from pg_stat_activity where datname = current_database() and state <> 'idle'
-         and application_name = 'wardkeep' and (query like 'select objid as tenant%' or query = 'listen wardkeep_changes')`,
+         and application_name = 'wardkeep' and (query like 'select pg_current_snapshot()%' or query = 'listen wardkeep_changes')`,
     )
-    // What the server has answered has arrived with a turn of the event loop.
+    // One turn of the event loop delivers the bytes that the server has sent.
     for (let turns = 0; turns < 3; turns += 1) await turn()
     return busy.length === 0
   }
   let now = 0
   const start = () => {
-    // Whoever rests goes on, by the real time.
+    // Code that waits continues with the real time.
     vi.runOnlyPendingTimers()
     vi.useRealTimers()
     clock.mockRestore()
@@ -59,8 +59,8 @@ async function stoppedTime() {
   }
 }
 
-describe('a session that is known', () => {
-  test('is told of while nobody can read the tables it is in', async () => {
+describe('a cached session', () => {
+  test('is used while its tables are locked', async () => {
     const person = await newColleague(here, clinic)
     await stoppedTime()
     for (const node of [here, far]) expect(await standing(node, person.token)).toBe(200)
@@ -76,11 +76,11 @@ describe('a session that is known', () => {
     await owner.query('rollback')
   })
 
-  test('is believed for 900 ms of silence, and is read from then on', async () => {
+  test('is trusted for 900 ms without notifications, and then read from the database', async () => {
     const person = await newColleague(here, clinic)
     const time = await stoppedTime()
     expect(await standing(far, person.token)).toBe(200)
-    // Nobody is told of this.
+    // No node is notified of this change.
     await here.database.sql('delete from sessions where user_id = $1', [person.id])
     expect(await standing(far, person.token)).toBe(200)
     time.move(900)

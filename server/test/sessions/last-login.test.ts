@@ -1,4 +1,4 @@
-/** When a user last signed in: true in every session of theirs, though no sign-in is told to the nodes with its commit. */
+/** A user's last sign-in is correct in every session, although sign-ins do not notify the nodes on commit. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
@@ -11,7 +11,7 @@ import { newColleague } from './users.ts'
 const lastLogin = async (node: Service, token: string) =>
   (await node.call('GET', '/api/users/me', { token })).body.last_login_at
 
-test('other sessions see the last sign-in: at once on its node, soon on others', async () => {
+test("other sessions see a user's last sign-in, immediately on the same node and soon on others", async () => {
   const here = await openService()
   const far = await openService({ database: here.database })
   const clinic = await makeClinic(here, await superadmin(here), 'north')
@@ -27,7 +27,7 @@ test('other sessions see the last sign-in: at once on its node, soon on others',
   )
 })
 
-test('a sign-in notifies no node with its commit', async () => {
+test('a sign-in notifies no node on commit', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   const person = await newColleague(service, clinic)
@@ -37,7 +37,7 @@ test('a sign-in notifies no node with its commit', async () => {
   changes.subscribe((topic) => void heard.push(topic))
   await until('it listens', async () => changes.trusted() || undefined)
   await signIn(service, { ...person, subdomain: 'north' })
-  // Notifications come in the order of the commits: with this one, an earlier one would have come.
+  // Notifications arrive in commit order, so an earlier notification would have arrived before this one.
   await service.call('POST', `/api/admin/users/${clinic.people.nurse.id}/block`, {
     token: clinic.people.admin.token,
   })

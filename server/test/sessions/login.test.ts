@@ -1,4 +1,4 @@
-/** Which tenant a sign-in means: the one named, the host's, the only one, or that of the account. */
+/** The tenant of a sign-in: from the request, the host name, the only tenant, or the account. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { forgive } from '../support/accounts.ts'
 import {
@@ -36,33 +36,33 @@ beforeAll(async () => {
     })
 })
 
-// More sign-ins are refused here, from one address, than a person's fingers can mistype.
+// This address makes more failed sign-ins than the limit allows.
 beforeEach(() => forgive(service))
 
 const login = (body: object, host?: string) =>
   service.call('POST', '/api/auth/login', { body, ...(host ? { headers: { host } } : {}) })
 const both = { email: 'both@clinics.test', password: PASSWORD }
 
-describe('the tenant is', () => {
-  test('the one that is named', async () => {
+describe('the tenant of a sign-in is', () => {
+  test('the tenant named in the request', async () => {
     for (const { id, subdomain } of [north, south]) {
       const answer = await login({ ...both, subdomain })
       expect(answer).toMatchObject({ status: 200, body: { tenant_id: id } })
     }
   })
 
-  test.each(['NORTH', ' north ', 'North'])('the one that is named as "%s"', async (subdomain) => {
+  test.each(['NORTH', ' north ', 'North'])('the tenant written as "%s"', async (subdomain) => {
     expect(await login({ ...both, subdomain })).toMatchObject({ body: { tenant_id: north.id } })
   })
 
   test.each(['north.wardkeep.test', 'NORTH.wardkeep.test', 'north.wardkeep.test:8080'])(
-    'the one of the host %s',
+    'the tenant of the host %s',
     async (host) => {
       expect(await login(both, host)).toMatchObject({ status: 200, body: { tenant_id: north.id } })
     },
   )
 
-  test('the one that is named rather than the one of the host', async () => {
+  test('the tenant in the request rather than the tenant of the host', async () => {
     const answer = await login({ ...both, subdomain: 'south' }, 'north.wardkeep.test')
     expect(answer).toMatchObject({ status: 200, body: { tenant_id: south.id } })
   })
@@ -73,14 +73,14 @@ describe('the tenant is', () => {
     'north.elsewhere.test',
     'a.north.wardkeep.test',
     'northwardkeep.test',
-  ])('that of the account when the host %s names none', async (host) => {
+  ])('the tenant of the account if the host %s names none', async (host) => {
     const { email, password, id } = north.people.nurse
     expect(await login({ email, password }, host)).toMatchObject({ body: { user_id: id } })
     expect(await login(both, host)).toMatchObject({ body: { tenant_id: north.id } })
   })
 
   test.each([undefined, null, '', '  '])(
-    'that of the only account for subdomain %j',
+    'the tenant of the only account if the subdomain is %j',
     async (subdomain) => {
       const { email, password, id } = south.people.doctor
       const answer = await login({
@@ -92,7 +92,7 @@ describe('the tenant is', () => {
     },
   )
 
-  test('nowhere when the named one does not exist or is deleted', async () => {
+  test('unknown if the tenant in the request is unknown or deleted', async () => {
     const gone = await makeClinic(service, root, 'gone')
     const { email, password } = gone.people.nurse
     await service.call('DELETE', `/api/admin/tenants/${gone.id}`, { token: root.token })
@@ -108,8 +108,8 @@ describe('the tenant is', () => {
   })
 })
 
-describe('in single-tenant mode', () => {
-  test('the tenant is the only one, and the platform is to be named', async () => {
+describe('a sign-in in single-tenant mode', () => {
+  test('uses the only tenant, or the platform if the request names it', async () => {
     const single = await openService({
       database: await migratedDatabase(),
       config: { TENANT_MODE: 'single' },
@@ -130,7 +130,7 @@ describe('in single-tenant mode', () => {
 })
 
 describe('a sign-in', () => {
-  test('answers who has signed in', async () => {
+  test('returns the user who has signed in', async () => {
     const person = await newColleague(service, north, 'receptionist')
     const { status, body } = await login({ ...person, subdomain: 'north' })
     expect(status).toBe(200)
@@ -149,7 +149,7 @@ describe('a sign-in', () => {
     })
   })
 
-  test('finds the address whatever its case and the space around it', async () => {
+  test('finds the address in any letter case and with surrounding spaces', async () => {
     const { email, password, id } = north.people.auditor
     for (const typed of [email.toUpperCase(), `  ${email}\t`]) {
       const answer = await login({ email: typed, password, subdomain: 'north' })
@@ -157,7 +157,7 @@ describe('a sign-in', () => {
     }
   })
 
-  test('takes the password as one text, however it was composed', async () => {
+  test('treats composed and decomposed Unicode passwords as equal', async () => {
     const password = 'Schlüssel-Ångström-9'
     const at = { tenantId: north.id, subdomain: 'north' }
     const person = await newPerson(service, root, at)
@@ -171,7 +171,7 @@ describe('a sign-in', () => {
     }
   })
 
-  test('is journaled with its session and where it came from', async () => {
+  test('is journaled with its session, IP address and user agent', async () => {
     const answer = await service.call('POST', '/api/auth/login', {
       body: { ...both, subdomain: 'north' },
       headers: { 'user-agent': 'Journal Browser' },

@@ -1,4 +1,4 @@
-/** Signing out: of this session, of all, and of one whose refresh token is handed in. */
+/** Signing out of the current session, of all sessions, and of the session of a given refresh token. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
 const logout = (body?: unknown, token = person.token) =>
   service.call('POST', '/api/auth/logout', { token, ...(body === undefined ? {} : { body }) })
 
-/** Which of the three sessions live. */
+/** Returns which of the three sessions are active. */
 const living = () =>
   Promise.all(
     [person.token, second.access_token, third.access_token].map(
@@ -42,7 +42,7 @@ describe('signing out', () => {
     ['an empty refresh token', { refresh_token: '' }],
     ['what is no refresh token', { refresh_token: 'something else' }],
     ['a field that nobody knows', { everything: true }],
-  ])('with %s ends this session alone', async (_, body) => {
+  ])('ends only the session of the access token with %s', async (_, body) => {
     const answer = await logout(body)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ detail: expect.any(String), email_verified: null })
@@ -51,20 +51,20 @@ describe('signing out', () => {
     expect((await refresh(service, second.refresh_token)).status).toBe(200)
   })
 
-  test('with its own refresh token ends this session, journaled once', async () => {
+  test('ends the current session with its own refresh token, and is journaled once', async () => {
     expect((await logout({ refresh_token: person.refresh })).status).toBe(200)
     expect(await living()).toEqual([false, true, true])
     expect(await journaled()).toEqual([{ resource_id: jtiOf(person.token), sessions: 1 }])
   })
 
-  test('with the refresh token of another own session ends both', async () => {
+  test('ends two sessions of the user when the refresh token belongs to the other one', async () => {
     expect((await logout({ refresh_token: second.refresh_token })).status).toBe(200)
     expect(await living()).toEqual([false, false, true])
     expect((await refresh(service, second.refresh_token)).status).toBe(401)
     expect(await journaled()).toHaveLength(2)
   })
 
-  test('of two sessions ends both or none: whoever is told that it failed can ask again', async () => {
+  test('ends both sessions or neither, so that a failed call can be repeated', async () => {
     const { sql } = service.database
     await sql(`create function refuse() returns trigger language plpgsql as
       $$ begin raise exception 'not now'; end $$`)
@@ -78,7 +78,7 @@ describe('signing out', () => {
     expect(await living()).toEqual([false, false, true])
   })
 
-  test('with the refresh token of somebody else ends this session alone', async () => {
+  test('ends only the current session if the refresh token belongs to another user', async () => {
     const colleague = await newColleague(service, clinic)
     expect((await logout({ refresh_token: colleague.refresh })).status).toBe(200)
     expect(await living()).toEqual([false, true, true])
@@ -86,7 +86,7 @@ describe('signing out', () => {
     expect((await refresh(service, colleague.refresh)).status).toBe(200)
   })
 
-  test('everywhere ends all of the user and nobody else, in one entry', async () => {
+  test('of all devices ends every session of the user, with one journal entry', async () => {
     const answer = await logout({ all_devices: true })
     expect(answer.status).toBe(200)
     expect(await living()).toEqual([false, false, false])
@@ -96,7 +96,7 @@ describe('signing out', () => {
     expect(await journaled()).toEqual([{ resource_id: null, sessions: 3 }])
   })
 
-  test('is refused to whom has done so already', async () => {
+  test('is refused when the session has already ended', async () => {
     await logout()
     expect((await logout()).status).toBe(401)
     expect((await logout({ all_devices: true })).status).toBe(401)

@@ -1,4 +1,4 @@
-/** A node that cannot hear of changes reads each session anew, until it can. */
+/** A node that receives no notifications reads each session from the database until it recovers. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -6,7 +6,7 @@ import { eventually, hears, newColleague, ownerConnection, standing } from './us
 
 let here: Service
 let far: Service
-/** The server processes that listen for each of the nodes. */
+/** The database server processes of each node's listener connection. */
 let listenerOfFar: number
 let clinic: Clinic
 
@@ -14,7 +14,7 @@ async function listeners(): Promise<number[]> {
   const rows = await here.database.sql<{ pid: number }>(
     `select pid from pg_stat_activity
      where datname = current_database() and application_name = 'wardkeep'
-       and (query like 'select objid as tenant%' or query = 'listen wardkeep_changes')`,
+       and (query like 'select pg_current_snapshot()%' or query = 'listen wardkeep_changes')`,
   )
   return rows.map(({ pid }) => pid)
 }
@@ -28,7 +28,7 @@ beforeAll(async () => {
   clinic = await makeClinic(here, await superadmin(here), 'north')
 })
 
-test('a node that cannot listen serves no session that has ended, and recovers', async () => {
+test('a node that has lost its listener serves no ended session from its cache, and recovers', async () => {
   const admin = clinic.people.admin.token
   const owner = await ownerConnection(here)
   const allow = (connections: boolean) =>
@@ -48,7 +48,7 @@ test('a node that cannot listen serves no session that has ended, and recovers',
   )
   await eventually(() => hears(here, admin), Boolean)
 
-  // What it held from before is read again each time, and what ends is over in the same moment.
+  // The node reads cached sessions from the database each time, so an ended session is refused immediately.
   for (let round = 0; round < 3; round += 1) {
     const person = await newColleague(here, clinic)
     expect(await standing(far, person.token)).toBe(200)

@@ -1,4 +1,6 @@
-/** One address at several clinics, and no tenant named: whose password it is gets in, and nobody learns of the others. */
+/**
+ * One address at several clinics without a tenant in the request: the password decides, and reveals no other account.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askForLink, form, newTenant, PROXIED, post } from '../accounts/people.ts'
 import { forgive, mailsTo } from '../support/accounts.ts'
@@ -44,20 +46,20 @@ async function create(email: string, password = PASSWORD, tenantId?: number): Pr
   return answer.body.id
 }
 
-describe('a stranger who takes the same address elsewhere', () => {
-  test('does not keep the superadmin out, nor their reset mails', async () => {
+describe('a stranger who registers the same address in another tenant', () => {
+  test("blocks neither the superadmin's sign-in nor the superadmin's reset mails", async () => {
     const { email, password } = SUPERADMIN
     await register(email, OTHER)
     await create(email, OTHER)
     expect(await login(email, password)).toMatchObject({ status: 200, body: { user_id: root.id } })
     await askForLink(service, 'request-reset', email)
     await service.idle('jobs')
-    // To the one account whose address is confirmed.
+    // Only the account with a confirmed address gets a mail.
     const mails = await mailsTo(service, email)
     expect(mails.filter(({ text }) => text?.includes('/reset-password'))).toHaveLength(1)
   })
 
-  test('learns of no other clinic: their own account is let in as ever', async () => {
+  test('learns nothing about other clinics, and signs in to their own account as usual', async () => {
     const [alone, shared] = [`${fresh('alone')}@a.test`, `${fresh('shared')}@a.test`]
     await create(shared)
     for (const email of [alone, shared]) {
@@ -68,7 +70,7 @@ describe('a stranger who takes the same address elsewhere', () => {
     }
   })
 
-  test('clears no count of it by signing in to their own', async () => {
+  test("does not reset the victim's failure count by signing in to their own account", async () => {
     const email = `${fresh('victim')}@a.test`
     await create(email)
     await register(email, OTHER)
@@ -79,11 +81,11 @@ describe('a stranger who takes the same address elsewhere', () => {
       if (times < 4) expect((await login(email, OTHER, undefined, from)).status).toBe(200)
     }
     expect((await login(email, 'wrong-Horse-1', undefined, from)).status).toBe(429)
-    // Not even with the right password: where the victim is not known they wait.
+    // Even the correct password has to wait at an IP address that is not known for the victim.
     expect((await login(email, PASSWORD, undefined, from)).status).toBe(429)
   })
 
-  test('pushes nobody out, however many accounts they make', async () => {
+  test('locks nobody out, however many accounts they create', async () => {
     const email = `${fresh('owner')}@a.test`
     const id = await create(email)
     for (let made = 0; made < 4; made += 1) {
@@ -94,11 +96,11 @@ describe('a stranger who takes the same address elsewhere', () => {
   })
 })
 
-test('a wrong password is an entry of each clinic whose account it was tried at', async () => {
+test('a wrong password is journaled in each clinic with an account that was tried', async () => {
   const email = `${fresh('tried')}@a.test`
   const ids = [await create(email), await create(email)]
   expect((await login(email, 'wrong-Horse-1')).status).toBe(401)
-  // What the first of them owns is nothing that the other is told of.
+  // The journal entry of one clinic reveals nothing about the other clinic.
   expect((await login(email)).status).toBe(200)
   const entries = await service.database.sql(
     `select u.id, j.user_id, j.tenant_id = u.tenant_id as is_own, j.changes from journal j
@@ -110,8 +112,8 @@ test('a wrong password is an entry of each clinic whose account it was tried at'
   expect(entries).toEqual(ids.map((id) => ({ id, user_id: null, is_own: true, changes })))
 })
 
-describe('the right password', () => {
-  test('at two accounts means the older one, each time', async () => {
+describe('a correct password that several accounts share', () => {
+  test('always signs in to the oldest matching account', async () => {
     const email = `${fresh('both')}@a.test`
     const id = await create(email)
     await create(email)
@@ -119,7 +121,7 @@ describe('the right password', () => {
       expect(await login(email)).toMatchObject({ status: 200, body: { user_id: id } })
   })
 
-  test('of the second or third account is found as well', async () => {
+  test('signs in to the second or third account if only that one matches', async () => {
     const email = `${fresh('third')}@a.test`
     const passwords = ['first-Horse-11', 'second-Horse-22', 'third-Horse-333']
     const ids: number[] = []
@@ -128,7 +130,7 @@ describe('the right password', () => {
       expect(await login(email, password)).toMatchObject({ body: { user_id: ids[index] } })
   })
 
-  test('of a blocked account is told so, unless another one may enter by it', async () => {
+  test('of a blocked account reports the block, unless another account matches', async () => {
     const email = `${fresh('blocked')}@a.test`
     const block = (id: number) =>
       service.call('POST', `/api/admin/users/${id}/block`, { token: root.token })
@@ -140,7 +142,7 @@ describe('the right password', () => {
   })
 })
 
-test('reset mails to one mailbox are bounded, with a tenant named and without', async () => {
+test('reset mails to one mailbox are limited, with and without a tenant in the request', async () => {
   const email = `${fresh('mailbox')}@a.test`
   const tenant = await newTenant(service, root.token, {})
   await confirmAddress(service, await create(email, PASSWORD, tenant.id))

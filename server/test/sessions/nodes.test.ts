@@ -1,6 +1,6 @@
 /**
- * A session that ends on one node ends there at once, and on every other as soon as it hears of it;
- * how long it may be believed by one that hears nothing stands in `held.test.ts`.
+ * The end of a session: immediate on its node, and after a notification on all others. `held.test.ts` tests nodes
+ * without notifications.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -62,7 +62,7 @@ const ENDINGS: [string, (person: Person) => Promise<Answer>][] = [
   ],
 ]
 
-/** Makes every node hold the session, ends it, and watches it go. */
+/** Makes every node cache the session, ends it, and waits until all refuse it. */
 async function expectEnd(person: Person, end: () => Promise<Answer>): Promise<void> {
   for (const node of [here, ...others]) expect(await standing(node, person.token)).toBe(200)
   expect([200, 204]).toContain((await end()).status)
@@ -76,7 +76,7 @@ async function expectEnd(person: Person, end: () => Promise<Answer>): Promise<vo
   }
 }
 
-describe('on all three nodes the session is over when', () => {
+describe('a session ends on all three nodes when', () => {
   test.each(ENDINGS)('%s', async (_, end) => {
     const person = await newColleague(here, clinic)
     await expectEnd(person, () => end(person))
@@ -96,7 +96,7 @@ describe('on all three nodes the session is over when', () => {
     for (const node of others) expect(await standing(node, root.token)).toBe(200)
   })
 
-  test('a spent refresh token is shown again', async () => {
+  test('a refresh token is used a second time', async () => {
     const person = await newColleague(here, clinic)
     await refresh(here, person.refresh)
     here.clock.advance(11_000)
@@ -111,8 +111,8 @@ describe('on all three nodes the session is over when', () => {
   })
 })
 
-describe('a session that did not end', () => {
-  test('is seen on every node with what has changed', async () => {
+describe('a change that does not end the session', () => {
+  test('is visible on every node', async () => {
     const person = await newColleague(here, clinic)
     const name = async (node: Service) =>
       (await node.call('GET', '/api/users/me', { token: person.token })).body
@@ -138,7 +138,7 @@ describe('a session that did not end', () => {
       )
   })
 
-  test('begins again only with a new sign-in after a block is lifted', async () => {
+  test('a lifted block does not revive ended sessions, only a new sign-in does', async () => {
     const person = await newColleague(here, clinic)
     await admin('POST', `/api/admin/users/${person.id}/block`)
     await admin('POST', `/api/admin/users/${person.id}/unblock`)
@@ -154,7 +154,7 @@ describe('a session that did not end', () => {
   })
 })
 
-test('a user of two hundred sessions can sign out of all at once', async () => {
+test('signing out of all devices ends all two hundred sessions of a user', async () => {
   const person = await newColleague(here, clinic)
   await here.database.sql(
     `insert into sessions (id, tenant_id, user_id, created_at, last_used_at, idle_seconds, expires_at, absolute_expires_at)

@@ -1,4 +1,4 @@
-/** The caller's own sessions: what the list shows, and what they can end of it. */
+/** The caller's own sessions: the list, and ending one of them. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, SECOND } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -35,8 +35,8 @@ const again = async (headers: Record<string, string> = {}) => {
 const revoke = (token: string, jti: string) =>
   service.call('DELETE', `/api/auth/sessions/${encodeURIComponent(jti)}`, { token })
 
-describe('the list', () => {
-  test('shows each sign-in with where it came from, the latest first', async () => {
+describe('the list of a caller’s own sessions', () => {
+  test('shows each sign-in with its IP address and user agent, the latest first', async () => {
     service.clock.advance(5 * SECOND)
     const before = service.clock.now()
     const tokens = await again({ 'user-agent': 'Ward Tablet/2 (ünïcode)' })
@@ -58,7 +58,7 @@ describe('the list', () => {
     expect(created).toBeLessThanOrEqual(service.clock.now() / SECOND)
   })
 
-  test('shows a refresh as use of the same session, from where it came now', async () => {
+  test('shows a refresh as use of the same session, from the current IP address', async () => {
     const [before] = await list(person.token)
     service.clock.advance(60 * SECOND)
     const { body } = await service.call('POST', '/api/auth/refresh', {
@@ -78,11 +78,11 @@ describe('the list', () => {
     )
   })
 
-  test('holds nobody else', async () => {
+  test('contains no sessions of other users', async () => {
     expect((await list(colleague.token)).map(({ jti }) => jti)).toEqual([jtiOf(colleague.token)])
   })
 
-  test('leaves out what has ended and what has expired', async () => {
+  test('omits ended and expired sessions', async () => {
     const ended = await again()
     await service.call('POST', '/api/auth/logout', { token: ended.access_token })
     expect(await list(person.token)).toHaveLength(1)
@@ -93,7 +93,7 @@ describe('the list', () => {
 })
 
 describe('a user', () => {
-  test('ends another of their sessions, and keeps this one', async () => {
+  test('can end another session of their own, and stays signed in with this one', async () => {
     const other = await again()
     const answer = await revoke(person.token, jtiOf(other.access_token))
     expect(answer.status).toBe(200)
@@ -108,12 +108,12 @@ describe('a user', () => {
     expect(entries).toEqual([{ user_id: person.id, changes: { sessions: 1 } }])
   })
 
-  test('ends the session that they are in', async () => {
+  test('can end the current session', async () => {
     expect((await revoke(person.token, jtiOf(person.token))).status).toBe(200)
     expect(await standing(service, person.token)).toBe(401)
   })
 
-  test('ends no session a second time', async () => {
+  test('cannot end a session twice', async () => {
     const jti = jtiOf((await again()).access_token)
     expect((await revoke(person.token, jti)).status).toBe(200)
     expect((await revoke(person.token, jti)).status).toBe(404)
@@ -126,14 +126,14 @@ describe('a user', () => {
     ['no id at all', () => 'all'],
     ['SQL', () => "' or true --"],
     ['their own in upper case', () => jtiOf(person.token).toUpperCase()],
-  ])('is told that there is none when they name %s', async (_, jti) => {
+  ])('gets 404 for %s', async (_, jti) => {
     const answer = await revoke(person.token, jti())
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
     expect(await standing(service, colleague.token)).toBe(200)
     expect(await standing(service, person.token)).toBe(200)
   })
 
-  test('is told the same whether the session is foreign or missing', async () => {
+  test("gets the same response for another user's session and for an unknown one", async () => {
     const foreign = await revoke(person.token, jtiOf(colleague.token))
     const missing = await revoke(person.token, '00000000-0000-4000-8000-000000000000')
     expect(foreign.body).toEqual(missing.body)

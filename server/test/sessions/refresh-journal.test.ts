@@ -1,4 +1,4 @@
-/** What a refresh leaves in the journal, and whom it tells: only where a token was rotated. */
+/** Refreshes write a journal entry and notify other nodes only when a token is rotated. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { renewing } from '../../src/features/auth/sessions/renewal.ts'
@@ -28,7 +28,7 @@ const entries = () =>
       ip, user_agent, request_id
     from journal where action = 'auth.token_refreshed' order by id`)
 
-test('one by a token that nobody has issued notifies nobody and writes nothing', async () => {
+test('a refresh with an unknown token notifies nobody and journals nothing', async () => {
   const told: string[] = []
   const changes = { ...unheard, notify: (topic: string) => void told.push(topic) }
   const db = openScopes(service.database.address, {
@@ -42,7 +42,7 @@ test('one by a token that nobody has issued notifies nobody and writes nothing',
   const renewal = renewing({
     db,
     clock,
-    states: sessionStates(db, unheard),
+    states: sessionStates(db, unheard, 0),
     access: accessTokens(service.app.features.auth.keys, clock, 'http://wardkeep.test'),
     rotations: createRateLimiter(0),
   })
@@ -59,7 +59,7 @@ test('one by a token that nobody has issued notifies nobody and writes nothing',
   expect(await entries()).toHaveLength(before.length + 1)
 })
 
-test('one that rotates says of whom, for which session, and where from', async () => {
+test('a refresh journals the user, the session and the source', async () => {
   const person = await newColleague(service, clinic)
   const answer = await service.call('POST', '/api/auth/refresh', {
     body: { refresh_token: person.refresh },

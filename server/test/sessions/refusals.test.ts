@@ -1,4 +1,4 @@
-/** Refused sign-ins: wrong anything looks the same; who knows the password is told more. */
+/** Refused sign-ins all get the same response, unless the password is correct. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const login = (body: object) => service.call('POST', '/api/auth/login', { body })
 
-describe('wrong anything', () => {
+describe('a sign-in with wrong credentials', () => {
   const wrong: [string, () => object][] = [
     [
       'password',
@@ -55,7 +55,7 @@ describe('wrong anything', () => {
       () => ({ email: closed.people.nurse.email, password: 'wrong-Horse-1', subdomain: 'closed' }),
     ],
   ]
-  test.each(wrong)('(%s) is answered 401, with one body for all', async (_, body) => {
+  test.each(wrong)('(%s) is answered 401 with the same body as any other', async (_, body) => {
     const answer = await login(body())
     expect(answer.status).toBe(401)
     expect(answer.body).toEqual({ detail: 'Invalid credentials', code: 'invalid_credentials' })
@@ -78,7 +78,7 @@ describe('wrong anything', () => {
 })
 
 describe('a blocked user', () => {
-  test('hears of it with the right password, and with a wrong one no more than anybody', async () => {
+  test('learns about the block with the correct password, and only then', async () => {
     const person = await newColleague(service, clinic)
     const { token } = clinic.people.admin
     await service.call('POST', `/api/admin/users/${person.id}/block`, { token })
@@ -93,13 +93,13 @@ describe('a blocked user', () => {
 })
 
 describe('a user of a deactivated tenant', () => {
-  test('hears of it with the right password', async () => {
+  test('learns about the deactivation with the correct password', async () => {
     const { email } = closed.people.doctor
     const answer = await login({ email, password: PASSWORD, subdomain: 'closed' })
     expect(answer).toMatchObject({ status: 403, body: { code: 'tenant_inactive' } })
   })
 
-  test('signs in again once it is active', async () => {
+  test('can sign in again once the tenant is active', async () => {
     const path = `/api/admin/tenants/${closed.id}`
     await service.call('PUT', path, { token: root.token, body: { is_active: true } })
     const { email } = closed.people.doctor

@@ -1,4 +1,4 @@
-/** The scopes of a database by themselves, for tests of what is written and read through them. */
+/** Database scopes without a service, for tests that read and write through them. */
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'
@@ -6,10 +6,10 @@ import { atTheEnd } from '../support/at-the-end.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 
-/** Nobody else caches anything, so nobody is told of changes. */
+/** No other node caches anything, so no node has to be notified of changes. */
 export const unheard = alone
 
-/** Opens the scopes as a node would; closed with the test or its file. */
+/** Opens database scopes like those of a node. They are closed with the test or its file. */
 export function scopesOf(database: TestDatabase, size = 20): Scopes {
   const db = openScopes(database.address, {
     clock: systemTime,
@@ -22,12 +22,12 @@ export function scopesOf(database: TestDatabase, size = 20): Scopes {
 }
 
 export interface Gate {
-  /** Passes once the gate is open. */
+  /** Resolves once the gate is open. */
   pass: Promise<void>
   open(): void
 }
 
-/** Something to wait for until the test opens it; at its end nothing is left waiting. */
+/** Creates a gate that the test opens. At the end of the test, the gate opens for all callers that still wait. */
 export function gate(): Gate {
   let open = (): void => undefined
   const pass = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** The sessions of a user, as an administrator sees them and ends them. */
+/** The sessions of a user as an administrator: listing and ending them. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -28,7 +28,7 @@ const call = (method: string, path: string, by: Person = clinic.people.admin) =>
 const list = async (id: number, by?: Person) => (await call('GET', `${id}/sessions`, by)).body
 const again = () => signIn(service, { ...person, subdomain: 'north' })
 
-/** The superadmin with a token that has not expired, because tests move the clock. */
+/** Returns the superadmin with a fresh token, because tests advance the clock. */
 const freshOperator = async (): Promise<Person> => {
   const { access_token: token } = await signIn(service, { ...root, subdomain: 'platform' })
   return { ...root, token }
@@ -41,8 +41,8 @@ const entriesAbout = ({ id }: Person) =>
     [String(id)],
   )
 
-describe('the list', () => {
-  it('shows what the user sees of the same sessions, and marks none as current', async () => {
+describe("an administrator's list of a user's sessions", () => {
+  it('contains the sessions that the user sees, and marks none as current', async () => {
     await again()
     const { body: own } = await service.call('GET', '/api/auth/sessions', { token: person.token })
     expect(own).toHaveLength(2)
@@ -58,7 +58,7 @@ describe('the list', () => {
     expect(current).toMatchObject([{ jti: jtiOf(admin.token) }])
   })
 
-  it('leaves out sessions that have ended or expired', async () => {
+  it('omits ended and expired sessions', async () => {
     await service.call('POST', '/api/auth/logout', { token: person.token })
     expect(await list(person.id)).toEqual([])
     const colleague = await newColleague(service, clinic)
@@ -73,8 +73,8 @@ describe('the list', () => {
   })
 })
 
-describe('an administrator', () => {
-  it('ends one session, and the other ones continue', async () => {
+describe("an administrator of a user's sessions", () => {
+  it('can end one session, while the other ones continue', async () => {
     const { access_token, refresh_token } = await again()
     const jti = jtiOf(access_token)
     expect((await call('DELETE', `${person.id}/sessions/${jti}`)).status).toBe(204)
@@ -91,7 +91,7 @@ describe('an administrator', () => {
     expect((await call('DELETE', `${person.id}/sessions/${jti}`)).status).toBe(404)
   })
 
-  it('ends all sessions and learns how many, after which the user can sign in again', async () => {
+  it('can end all sessions and gets their number; the user can sign in again', async () => {
     const { access_token } = await again()
     const answer = await call('DELETE', `${person.id}/sessions`)
     expect(answer).toMatchObject({ status: 200, body: { ended: 2 } })
@@ -101,20 +101,20 @@ describe('an administrator', () => {
     expect(await standing(service, (await again()).access_token)).toBe(200)
   })
 
-  it('writes no entry where no session is left', async () => {
+  it('causes no journal entry if the user has no session left', async () => {
     await call('DELETE', `${person.id}/sessions`)
     expect((await call('DELETE', `${person.id}/sessions`)).body).toEqual({ ended: 0 })
     expect(await entriesAbout(person)).toHaveLength(1)
   })
 
-  it('does not count sessions that expired before', async () => {
+  it('does not get expired sessions counted', async () => {
     service.clock.advance(15 * DAY)
     await renewAdmin(service, clinic)
     await again()
     expect((await call('DELETE', `${person.id}/sessions`)).body).toEqual({ ended: 1 })
   })
 
-  it('can end the own sessions', async () => {
+  it('can also end their own sessions', async () => {
     const admin = await newColleague(service, clinic, 'admin')
     expect((await call('DELETE', `${admin.id}/sessions`, admin)).body).toEqual({ ended: 1 })
     expect(await standing(service, admin.token)).toBe(401)
@@ -125,7 +125,7 @@ describe('an administrator', () => {
     ['that never existed', () => '00000000-0000-4000-8000-000000000000'],
     ['with a malformed id', () => 'all'],
     ['in upper case', () => jtiOf(person.token).toUpperCase()],
-  ])('cannot end a session %s through the user', async (_, jti) => {
+  ])("cannot end a session %s with the user's ID", async (_, jti) => {
     const colleague = await newColleague(service, clinic)
     const answer = await call('DELETE', `${person.id}/sessions/${jti(colleague)}`)
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
@@ -134,15 +134,15 @@ describe('an administrator', () => {
   })
 })
 
-/** The three operations on a user, by their path behind the user's id. */
+/** The three operations on a user, by their path after the user's id. */
 const OPERATIONS = [
   ['GET', () => 'sessions'],
   ['DELETE', () => 'sessions'],
   ['DELETE', (of: Person) => `sessions/${jtiOf(of.token)}`],
 ] as const
 
-describe.each(OPERATIONS)('%s', (method, path) => {
-  it('is refused with 403 on a superadmin', async () => {
+describe.each(OPERATIONS)('%s on another user', (method, path) => {
+  it('is refused with 403 if the user is a superadmin', async () => {
     const at = { tenantId: clinic.id, subdomain: 'north', role: 'superadmin' as const }
     const operator = await freshOperator()
     const target = await newPerson(service, operator, at)
@@ -151,7 +151,7 @@ describe.each(OPERATIONS)('%s', (method, path) => {
     expect(await standing(service, target.token)).toBe(200)
   })
 
-  it('finds no user of another tenant', async () => {
+  it('responds 404 for a user of another tenant', async () => {
     const { nurse } = other.people
     const answer = await call(method, `${nurse.id}/${path(nurse)}`)
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })

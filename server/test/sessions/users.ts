@@ -1,4 +1,4 @@
-/** Fresh users for a test to sign in, change and lose, without touching anyone else's. */
+/** Creates users for a single test, which can sign in, change and delete them without affecting other tests. */
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import type { Role } from '../../src/lib/roles.ts'
@@ -8,13 +8,13 @@ import type { Answer, Service } from '../support/service.ts'
 
 let made = 0
 
-/** A name that no other user, tenant or department of this test file has. */
+/** Returns a name that no other user, tenant or department in this test file has. */
 export function fresh(word: string): string {
   made += 1
   return `${word}-${made}`
 }
 
-/** Creates a user of the clinic, or of `tenantId`, and signs them in. */
+/** Creates a user of the clinic, or of `tenantId`, and signs the user in. */
 export async function newPerson(
   service: Service,
   by: Person,
@@ -41,20 +41,20 @@ export async function newPerson(
   }
 }
 
-/** Creates a user of a clinic by its own administrator, and signs them in. */
+/** Creates a user of a clinic as the clinic's administrator, and signs the user in. */
 export function newColleague(service: Service, clinic: Clinic, role?: Role): Promise<Person> {
   const at = { tenantId: clinic.id, subdomain: clinic.subdomain, ...(role ? { role } : {}) }
   return newPerson(service, clinic.people.admin, at)
 }
 
-/** Signs the clinic's admin in anew: the tokens of before may have expired by a clock that was moved. */
+/** Signs the clinic's admin in again, because earlier tokens may have expired after the clock was advanced. */
 export async function renewAdmin(service: Service, { people, subdomain }: Clinic): Promise<void> {
   const { email, password } = people.admin
   const { access_token } = await signIn(service, { email, password, subdomain })
   people.admin = { ...people.admin, token: access_token }
 }
 
-/** What the profile answers for a token: 200 while its session lives. */
+/** Returns the status of reading the own profile with a token: 200 while the session is active. */
 export async function standing(service: Service, token: string): Promise<number> {
   return (await service.call('GET', '/api/users/me', { token })).status
 }
@@ -63,18 +63,18 @@ export function refresh(service: Service, refresh_token: string): Promise<Answer
   return service.call('POST', '/api/auth/refresh', { body: { refresh_token } })
 }
 
-/** The session's id in an access token. */
+/** Returns the session id of an access token. */
 export function jtiOf(token: string): string {
   return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti
 }
 
-/** Whether the node believes that it hears of changes, as its health tells. */
+/** Returns whether the node receives notifications, according to its health report. */
 export async function hears(node: Service, token: string): Promise<boolean> {
   const { body } = await node.call('GET', '/api/admin/health', { token })
   return body.checks.changes === 'ok'
 }
 
-/** A connection of the owner that outlives a database which takes no new ones. */
+/** Opens an owner connection that survives when the database refuses new ones. */
 export async function ownerConnection({ database }: Service): Promise<pg.Client> {
   const { address } = database
   const client = new pg.Client('url' in address ? { connectionString: address.url } : address)
@@ -83,7 +83,7 @@ export async function ownerConnection({ database }: Service): Promise<pg.Client>
   return client
 }
 
-/** Asks until the answer is as wanted. @throws Error with the last answer after `ms` */
+/** Polls until the result is as expected. @throws Error with the last result after `ms` */
 export async function eventually<T>(
   ask: () => Promise<T> | T,
   wanted: (answer: T) => boolean,

@@ -1,4 +1,4 @@
-/** The command line around the configuration: bad values, the metrics, and the commands beside start. */
+/** The command line and its configuration: invalid values, the metrics, and the commands other than start. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -15,7 +15,7 @@ import { nobodyLeft } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('every bad variable has its line, all at once, and nothing is touched', async () => {
+test('a start reports every invalid variable, one per line, and changes nothing', async () => {
   const dataDir = await scratch()
   const lines = await refusedStart({
     DATA_DIR: dataDir,
@@ -38,7 +38,7 @@ test('every bad variable has its line, all at once, and nothing is touched', asy
   await nobodyLeft(dataDir)
 })
 
-test('a password of the first superadmin that is on the list of common ones is refused by name', async () => {
+test('a common password for the first superadmin is rejected with the reason', async () => {
   const lines = await refusedStart({
     ...PLAIN,
     DATA_DIR: await scratch(),
@@ -48,7 +48,7 @@ test('a password of the first superadmin that is on the list of common ones is r
   expect(lines).toEqual([expect.stringMatching(/^BOOTSTRAP_ADMIN_PASSWORD: .+\.$/)])
 })
 
-test('a worker serves its health and metrics on METRICS_PORT of METRICS_HOST, and nothing else', async () => {
+test('METRICS_PORT of METRICS_HOST serves only the health and metrics of a worker', async () => {
   const port = await freePort()
   const worker = command(['start', '--role', 'worker'], {
     ...PLAIN,
@@ -56,7 +56,7 @@ test('a worker serves its health and metrics on METRICS_PORT of METRICS_HOST, an
     METRICS_PORT: String(port),
     METRICS_HOST: '127.0.0.2',
   })
-  await until('it works', () => worker.stdout().includes('doing background work') || undefined)
+  await until('it works', () => worker.stdout().includes('background work started') || undefined)
   const statusOf = async (path: string) => (await fetch(`http://127.0.0.2:${port}${path}`)).status
   expect(await Promise.all(['/healthz', '/metrics', '/api/users/me'].map(statusOf))).toEqual([
     200, 200, 404,
@@ -66,7 +66,7 @@ test('a worker serves its health and metrics on METRICS_PORT of METRICS_HOST, an
   expect(await worker.ended).toEqual({ code: 0, signal: null })
 })
 
-test('METRICS_PORT serves the counters of requests, and they count', async () => {
+test('METRICS_PORT also serves the request counters', async () => {
   const port = await freePort()
   const service = await startService({
     ...PLAIN,
@@ -99,21 +99,21 @@ test('METRICS_PORT serves the counters of requests, and they count', async () =>
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })
 
-describe('the commands beside start', () => {
-  test('migrate brings the database to the schema, again without a change', async () => {
+describe('the other commands of wardkeep', () => {
+  test('migrate updates the database to the current schema, and changes nothing when repeated', async () => {
     const database = await emptyDatabase()
     const env = { DATABASE_URL: (await proxyTo(database)).url }
     for (let time = 0; time < 2; time++) {
       const { code, stdout } = await finished(['migrate'], env)
       expect(code).toBe(0)
-      expect(stdout).toMatch(/The database has schema \d+\./)
+      expect(stdout).toMatch(/The database schema is at version \d+\./)
     }
     const [found] = await database.sql<{ count: number }>('select count(*) from migrations')
     expect(found?.count).toBeGreaterThan(4)
     expect(await database.sql('select count(*) from users')).toEqual([{ count: 0 }])
   })
 
-  test('restore-tenant puts a deleted tenant back, and rotate-signing-key signs nobody out', async () => {
+  test('restore-tenant restores a tenant, and rotate-signing-key signs nobody out', async () => {
     const database = await emptyDatabase()
     const env = { ...PLAIN, DATABASE_URL: (await proxyTo(database)).url, DATA_DIR: await scratch() }
     const service = await startService(env)
@@ -127,7 +127,7 @@ describe('the commands beside start', () => {
     expect(await service.call('GET', path, { token })).toMatchObject({ status: 404 })
     const restored = await finished(['restore-tenant', String(tenant.body.id)], env)
     expect(restored).toMatchObject({ code: 0, stderr: '' })
-    expect(restored.stdout).toContain(`Tenant ${tenant.body.id} (north) is back.`)
+    expect(restored.stdout).toContain(`Tenant ${tenant.body.id} (north) was restored.`)
     expect(await service.call('GET', path, { token })).toMatchObject({ status: 200 })
     const journal = await database.sql(
       'select action from journal where tenant_id = $1 order by id',
@@ -141,7 +141,7 @@ describe('the commands beside start', () => {
 
     const rotated = await finished(['rotate-signing-key'], env)
     expect(rotated).toMatchObject({ code: 0, stderr: '' })
-    const kid = /signed by key (\S+)\./.exec(rotated.stdout)?.[1]
+    const kid = /signed with key (\S+)\./.exec(rotated.stdout)?.[1]
     const kids = await until('the service has heard of the key', async () => {
       const { body } = await service.call('GET', '/.well-known/jwks.json')
       const known: string[] = body.keys.map((key: { kid: string }) => key.kid)
@@ -168,7 +168,7 @@ describe('the commands beside start', () => {
     [['restore-tenant', '1', '2'], /too many arguments/],
     [['begin'], /unknown command/],
     [['start', '--port', '1'], /unknown option/],
-  ])('%j is refused with a sentence', async (args, sentence) => {
+  ])('reject the arguments %j with a clear message', async (args, sentence) => {
     const { code, stderr } = await finished(args, {})
     expect(code).toBe(1)
     expect(stderr).toMatch(sentence)
@@ -176,7 +176,7 @@ describe('the commands beside start', () => {
   })
 
   test.each(['migrate', 'restore-tenant 1', 'rotate-signing-key'])(
-    '%s says what is wrong with the database or the configuration',
+    '%s explains what is wrong with the database or the configuration',
     async (line) => {
       const args = line.split(' ')
       const away = { DATABASE_URL: `postgres://x:y@127.0.0.1:${await freePort()}/z` }

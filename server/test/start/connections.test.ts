@@ -1,4 +1,4 @@
-/** The embedded server has room for the connections that are asked for. */
+/** The connection limit of the embedded server, which covers the configured pool. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/commands/start.ts'
 import { readConfig } from '../../src/config/config.ts'
@@ -9,7 +9,7 @@ import { silentLog } from '../support/server-address.ts'
 test.each([
   ['10', '60'],
   ['200', '236'],
-])('for a pool of %s it takes %s', async (size, most) => {
+])('a service with a pool size of %s accepts %s connections', async (size, most) => {
   const config = readConfig({ DATA_DIR: await scratch(), DATABASE_POOL_SIZE: size })
   const { address, stop } = await openDatabase(config, silentLog)
   onTestFinished(stop)

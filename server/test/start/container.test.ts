@@ -9,21 +9,21 @@ import { refusedPort } from '../support/refused-port.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-/** What a process says once it serves, or works. */
-const UP = /Wardkeep is ready|doing background work/
+/** The output of a process once it serves or works. */
+const UP = /Wardkeep is ready|background work started/
 
 const dockerfile = textOf('Dockerfile').replaceAll(/\\\n\s*/g, '')
 const [, check = '[]'] = /^HEALTHCHECK .*?CMD (\[.+\])$/m.exec(dockerfile) ?? []
 const [, ...args]: string[] = JSON.parse(check)
 
-/** Whether the check finds a container of these variables healthy. */
+/** Returns whether the check finds a container with these variables healthy. */
 const isHealthy = (env: NodeJS.ProcessEnv) =>
   new Promise<boolean>((resolve) =>
     execFile(process.execPath, args, { env }, (error) => resolve(error === null)),
   )
 
 test.each(['all', 'api', 'worker'])(
-  'a container of the role %s is found healthy once it is up',
+  'a container of the role %s becomes healthy once the service is up',
   async (role) => {
     expect(dockerfile).toMatch(/^ENV .*\bPORT=\d+ METRICS_PORT=\d+/m)
     const [http, metrics] = [await refusedPort(), await refusedPort()]

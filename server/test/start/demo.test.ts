@@ -1,4 +1,4 @@
-/** The demo clinic is made once: who deletes it, or has a clinic of that name, is rid of it. */
+/** The demo clinic: created once, and not again if it was deleted or its name is in use. */
 import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
   database = await migratedDatabase()
 })
 
-/** Starts the service on the database. Answers what it says of itself. */
+/** Starts the service on the database. Returns its log messages. */
 async function start(on = database): Promise<{ service: Service; said: string }> {
   const service = await openService({ database: on, config: { DEMO: true } })
   const say = await service.app.setUp(() => undefined)
@@ -21,7 +21,7 @@ const demos = (on = database) =>
   on.sql<{ id: number }>(`select id::int, deleted_at is null as lives from tenants
     where subdomain = 'demo'`)
 
-test('it is there at the second start, and who can sign in is said again', async () => {
+test('the second start keeps the demo clinic, and prints its accounts again', async () => {
   const first = await start()
   expect(first.said).toContain('admin@demo.local')
   await first.service.close()
@@ -31,7 +31,7 @@ test('it is there at the second start, and who can sign in is said again', async
   await service.close()
 })
 
-test('deleted, it stays so at the next start, which says nothing of it', async () => {
+test('a deleted demo clinic is not created again, and nothing is printed about it', async () => {
   const { service } = await start()
   const { token } = await superadmin(service)
   const [{ id } = { id: 0 }] = await demos()
@@ -47,7 +47,7 @@ test('deleted, it stays so at the next start, which says nothing of it', async (
   expect(await demos()).toEqual([])
 })
 
-test('a clinic of that name is nothing to tell the demo password of', async () => {
+test('no demo password is printed for another clinic with the subdomain demo', async () => {
   const other = await migratedDatabase()
   const service = await openService({ database: other })
   const { token } = await superadmin(service)
@@ -59,7 +59,7 @@ test('a clinic of that name is nothing to tell the demo password of', async () =
   expect(await demos(other)).toHaveLength(1)
 })
 
-test('nobody starts in production with one that people could sign in to', async () => {
+test('a production start is refused with a demo clinic that allows sign-ins', async () => {
   const production = await migratedDatabase()
   const { service } = await start(production)
   const starting = () =>
@@ -67,7 +67,7 @@ test('nobody starts in production with one that people could sign in to', async 
       database: production,
       config: { NODE_ENV: 'production', DEMO: false },
     })
-  await expect(starting()).rejects.toThrow(/^NODE_ENV: the database has the demo clinic/)
+  await expect(starting()).rejects.toThrow(/^NODE_ENV: the database contains the demo clinic/)
   const { token } = await superadmin(service)
   const [{ id } = { id: 0 }] = await demos(production)
   const body = { is_active: false }
@@ -75,7 +75,7 @@ test('nobody starts in production with one that people could sign in to', async 
   await starting()
 })
 
-test('the capabilities tell of one as long as people can sign in to it, on every node', async () => {
+test('every node reports the demo clinic in its capabilities while its users can sign in', async () => {
   const database = await migratedDatabase()
   const nodes = [(await start(database)).service, (await start(database)).service]
   const told = () =>

@@ -1,4 +1,4 @@
-/** `wardkeep start` on an empty folder, and again on what it made: who can sign in, and what is there. */
+/** `wardkeep start` on an empty folder and again on the result: the accounts and the data. */
 import { readFileSync } from 'node:fs'
 import { chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { type RunningService, type RunOptions, startService, tokenOf } from '../
 import { isRoot } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 
-/** What a person starts with: nothing but a free port and a folder. */
+/** The minimum configuration: a free port and a folder. */
 const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })
 
 const jsonLines = (text: string) => text.split('\n').filter((line) => line.startsWith('{'))
@@ -20,7 +20,7 @@ const generatedPassword = (service: RunningService) =>
 
 const passwordOf = (file: string | undefined) => file && readFileSync(file, 'utf8').trim()
 
-/** The demo's accounts as the start prints them: `[email, role]`. */
+/** The demo's accounts as printed on startup: `[email, role]`. */
 function demoAccounts(service: RunningService): [string, string][] {
   const found = service.stdout().matchAll(/^ {2}(\S+@demo\.local) +(\w+)$/gm)
   return [...found].map(([, email = '', role = '']) => [email, role])
@@ -38,7 +38,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const first = await startService(bare(dataDir), options)
   expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
 
-  // The superadmin, with the password that is in a file for people, and not in the output, which is kept.
+  // The superadmin's password is in a file for people, and not in the output, which is kept.
   const password = generatedPassword(first) ?? ''
   expect(password.length).toBeGreaterThan(12)
   expect(first.stdout()).not.toContain(password)
@@ -48,11 +48,11 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const root = await tokenOf(first, superadmin)
   const me = await first.call('GET', '/api/users/me', { token: root })
   expect(me.body).toMatchObject({ role: 'superadmin', email: superadmin.email })
-  // Whoever reads the terminal knows it, so it is the first thing to change.
+  // Any reader of the terminal knows it, so it must be changed first.
   const refused = await first.call('GET', '/api/admin/tenants', { token: root })
   expect(refused).toMatchObject({ status: 403, body: { code: 'password_change_required' } })
 
-  // The demo clinic, with everyone in it.
+  // The demo clinic with all its users.
   const accounts = demoAccounts(first)
   const roles = new Set(accounts.map(([, role]) => role))
   expect(roles).toEqual(new Set(ROLES.filter((role) => role !== 'superadmin')))
@@ -82,7 +82,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   expect(generatedPassword(second)).toBeUndefined()
   expect(second.stdout()).not.toContain(password)
   expect(demoAccounts(second)).toEqual(accounts)
-  // Tokens of before go on; nothing was made twice.
+  // Earlier tokens stay valid, and nothing was created twice.
   const again = await second.call('GET', '/api/admin/departments', { token })
   expect(again.body.items.map(({ id }: { id: number }) => id)).toContain(made.body.id)
   expect(again.body.total).toBe(4)
@@ -91,14 +91,14 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   expect(await second.stop()).toEqual({ code: 0, signal: null })
 }
 
-describe('the first start says who can sign in with what, and the second keeps it all', () => {
-  test('as the account that runs the tests', async () => {
+describe('the first start prints the accounts, and the second start keeps everything', () => {
+  test('under the user account that runs the tests', async () => {
     const dataDir = join(await scratch(), 'new')
     await walkThrough(dataDir, {})
     expect((await stat(join(dataDir, 'root.key'))).mode & 0o777).toBe(0o600)
   })
 
-  test.runIf(isRoot)('as an account without rights', async (context) => {
+  test.runIf(isRoot)('under a user account without privileges', async (context) => {
     if (!codeReachable()) context.skip('the account cannot read the code')
     const home = await scratch()
     await chown(home, NOBODY.uid, NOBODY.gid)
@@ -109,7 +109,7 @@ describe('the first start says who can sign in with what, and the second keeps i
   })
 
   test.runIf(isRoot)(
-    'as an account without rights, in ./data where nothing is set',
+    'under a user account without privileges, in the default folder ./data',
     async (context) => {
       if (!codeReachable()) context.skip('the account cannot read the code')
       const home = await scratch()
@@ -125,8 +125,8 @@ describe('the first start says who can sign in with what, and the second keeps i
   )
 })
 
-describe('the first superadmin', () => {
-  test('gets the password that is configured, and it is not printed', async () => {
+describe('the password of the first superadmin', () => {
+  test('is the configured one, which is not printed', async () => {
     const password = 'winter-Garden-31'
     const service = await startService({
       ...bare(await scratch()),
@@ -135,13 +135,13 @@ describe('the first superadmin', () => {
       BOOTSTRAP_ADMIN_PASSWORD: password,
     })
     expect(service.stdout()).not.toContain(password)
-    expect(service.stdout()).toContain('password as configured')
+    expect(service.stdout()).toContain('password from BOOTSTRAP_ADMIN_PASSWORD')
     expect(service.stdout()).not.toContain('demo.local')
     await tokenOf(service, { email: 'first@platform.test', password, subdomain: 'platform' })
     await service.stop()
   })
 
-  test('has a password in the database only as a hash', async () => {
+  test('is stored in the database only as a hash', async () => {
     const dataDir = await scratch()
     const service = await startService({ ...bare(dataDir), DEMO: 'false' })
     const password = generatedPassword(service) ?? ''

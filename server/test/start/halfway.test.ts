@@ -1,4 +1,4 @@
-/** A start that fails lets go of all that it had taken, whichever step it is that fails. */
+/** A failed startup releases everything that it acquired, after a failure in any step. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { start } from '../../src/commands/start.ts'
@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
-/** A port that something else listens on, until the test ends. */
+/** Occupies a port until the test ends. */
 async function takenPort(): Promise<number> {
   const server = createServer()
   const port = await freePort()
@@ -22,7 +22,7 @@ async function takenPort(): Promise<number> {
   return port
 }
 
-/** How many things of each kind keep the process from ending, timers aside: the tests have some. */
+/** Counts the resources of each kind that keep the process alive, except timers, which the tests use. */
 function held(): Map<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo())
@@ -30,7 +30,7 @@ function held(): Map<string, number> {
   return counts
 }
 
-/** Starts the service in this process, and answers why it refuses. */
+/** Starts the service in this process. Returns the error of its refusal. */
 async function failedStart(env: NodeJS.ProcessEnv): Promise<string> {
   const all = { ...PLAIN, DATA_DIR: await scratch(), LOG_LEVEL: 'silent', ...env }
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value)
@@ -56,14 +56,14 @@ const noConnections = (database: TestDatabase) =>
     return rows.length === 0 || undefined
   })
 
-describe('a start that fails holds no connection and no listener', () => {
+describe('a failed start leaves no connection and no listener', () => {
   test.each<[string, string, RegExp]>([
     ['the signing keys', 'alter table signing_keys rename to gone', /signing_keys/],
     ['the partitions', 'drop function ensure_journal_partitions', /ensure_journal_partitions/],
     ['the days of deliveries', 'drop function ensure_webhook_partitions', /ensure_webhook_p/],
     ['the jobs', 'alter schema pgboss rename to gone', /pg-boss is not installed/],
     ['the first superadmin', 'alter table users add check (false)', /violates check constraint/],
-  ])('at %s', async (_, breaks, message) => {
+  ])('if it fails at %s', async (_, breaks, message) => {
     const database = await migratedDatabase()
     await database.sql(breaks)
     const { url } = await proxyTo(database)
@@ -71,43 +71,43 @@ describe('a start that fails holds no connection and no listener', () => {
     await noConnections(database)
   })
 
-  test('on a database of another root key', async () => {
+  test('if the database belongs to another root key', async () => {
     const database = await migratedDatabase()
     await (await openService({ background: ['jobs'], database })).close()
     const { url } = await proxyTo(database)
-    expect(await failedStart({ DATABASE_URL: url })).toMatch(/sealed with another root key/)
+    expect(await failedStart({ DATABASE_URL: url })).toMatch(/encrypted with another root key/)
     await noConnections(database)
   })
 
-  test('nor a timer', async () => {
+  test('and no timer either', async () => {
     const clock = movableClock()
     const database = await migratedDatabase()
     const service = await openService({ clock, background: ['jobs'], database })
     expect(clock.repeating()).toBeGreaterThan(0)
     await service.close()
     expect(clock.repeating()).toBe(0)
-    // Behind the upkeep, so that its timers run by then.
+    // After the upkeep has started, so that its timers run.
     await database.sql('alter schema pgboss rename to gone')
     const failing = openService({ clock, background: ['jobs'], database })
     await expect(failing).rejects.toThrow(/pg-boss is not installed/)
     expect(clock.repeating()).toBe(0)
   })
 
-  test.each(['PORT', 'METRICS_PORT'])('on a %s that is taken', async (variable) => {
+  test.each(['PORT', 'METRICS_PORT'])('if the %s is already in use', async (variable) => {
     const database = await migratedDatabase()
     const port = await takenPort()
     const { url } = await proxyTo(database)
     expect(await failedStart({ DATABASE_URL: url, [variable]: String(port) })).toMatch(
-      new RegExp(`^${variable}: ${port} is taken`),
+      new RegExp(`^${variable}: port ${port} is already in use`),
     )
     await noConnections(database)
   })
 
-  test('nor an embedded server', async () => {
+  test('and no embedded server either', async () => {
     const dataDir = await scratch()
     const port = await takenPort()
     const message = await failedStart({ DATA_DIR: dataDir, PORT: String(port) })
-    expect(message).toMatch(/is taken/)
+    expect(message).toMatch(/is already in use/)
     await nobodyLeft(dataDir)
   })
 })

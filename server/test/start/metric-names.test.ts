@@ -1,8 +1,8 @@
-/** The names of all metrics follow Prometheus' conventions, as `promtool check metrics` holds them. */
+/** The names of all metrics: they follow the Prometheus conventions, as in `promtool check metrics`. */
 import { expect, test } from 'vitest'
 import { openService } from '../support/service.ts'
 
-test('metrics have a help text, and endings that fit their type', async () => {
+test('metrics have a help text, and suffixes that fit their type', async () => {
   const service = await openService({ background: ['webhooks', 'jobs', 'messenger', 'payments'] })
   const metrics = await service.app.metrics.registry.getMetricsAsJSON()
   expect(metrics.map(({ name }) => name)).toEqual(

@@ -1,4 +1,4 @@
-/** Only `start` and `migrate` create a database: every other command fails without one, and creates nothing. */
+/** Commands without a database: only `start` and `migrate` create one, and every other command fails. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,13 +8,13 @@ import { emptyDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
 import { ROOT_KEY } from '../support/service.ts'
 
-/** Commands that create a database, or need none. */
+/** The commands that create a database or need none. */
 const EXCEPT = ['start', 'migrate', 'backup identity', 'help']
 
 const COMMAND = /^ {2}([a-z][a-z-]*)(?: \[options\])?((?: <[a-z-]+>)*)/gm
 const ID = '0197a0c4-0000-7000-8000-000000000001'
 
-/** Every command of the command line with arguments of the right form, read from its help. */
+/** Returns every command with valid arguments, read from its help. */
 async function commands(path: readonly string[] = []): Promise<string[][]> {
   const { stdout } = await runCommand([...path, '--help'], {})
   const [, listed = ''] = stdout.split('Commands:\n')
@@ -31,7 +31,7 @@ async function commands(path: readonly string[] = []): Promise<string[][]> {
   return found
 }
 
-test('commands on a folder without a database fail, and create nothing', async () => {
+test('a command fails without a database in the data folder, and creates no file', async () => {
   const all = (await commands()).filter(
     (command) => !EXCEPT.some((except) => command.join(' ').startsWith(except)),
   )
@@ -43,20 +43,24 @@ test('commands on a folder without a database fail, and create nothing', async (
     const ended = await runCommand([...command, ...yes], { DATA_DIR })
     expect([command, ended]).toEqual([
       command,
-      { code: 1, stdout: '', stderr: expect.stringContaining(`no database in ${DATA_DIR}`) },
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(`${DATA_DIR} does not contain a database`),
+      },
     ])
     expect(existsSync(DATA_DIR)).toBe(false)
   }
 })
 
-test('an empty folder stays empty', async () => {
+test('a command leaves an empty data folder empty', async () => {
   const DATA_DIR = join(await scratch(), 'empty')
   await mkdir(DATA_DIR)
   expect((await runCommand(['backup', 'create'], { DATA_DIR })).code).toBe(1)
   expect(await readdir(DATA_DIR)).toEqual([])
 })
 
-test('an empty database behind DATABASE_URL stays empty', async () => {
+test('a command leaves an empty database in DATABASE_URL empty', async () => {
   const database = await emptyDatabase()
   for (const command of [['backup', 'create'], ['keys', 'verify'], ['rotate-signing-key']]) {
     const ended = await runCommand(command, {
@@ -64,7 +68,10 @@ test('an empty database behind DATABASE_URL stays empty', async () => {
       DATA_DIR: join(await scratch(), 'nothing'),
       ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
     })
-    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('has no tables') })
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('has no Wardkeep tables'),
+    })
   }
   expect(
     await database.sql(`select from pg_class where relnamespace = 'public'::regnamespace`),

@@ -1,4 +1,4 @@
-/** Room for what is to come is made beside whoever reads for long, and holds no start up that can do without. */
+/** New partitions: created during long reads. Startup waits only for those it needs. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
@@ -11,13 +11,13 @@ let database: TestDatabase
 
 beforeEach(async () => {
   database = await migratedDatabase()
-  // As of now: the copy was made earlier, which may be the day before.
+  // The template was copied earlier, perhaps on the previous day.
   await (await open()).close()
 })
 
 const open = () => openService({ database })
 
-/** The partitions of a table, the last first. */
+/** Returns the partitions of a table, the last first. */
 const partsOf = async (table: string) =>
   (
     await database.sql<{ part: string }>(
@@ -27,7 +27,7 @@ const partsOf = async (table: string) =>
     )
   ).map(({ part }) => part)
 
-/** Holds the tables until the end of the test. */
+/** Locks the tables until the end of the test. */
 async function hold(mode: string): Promise<void> {
   const client = ownerClient(database.address)
   await client.connect()
@@ -35,7 +35,7 @@ async function hold(mode: string): Promise<void> {
   await client.query(`begin; lock table ${TABLES.join()} in ${mode} mode`)
 }
 
-/** Ends the wait for the journal, as its limit does by and by. */
+/** Ends the wait for the journal, as its time limit would. */
 async function endWait(): Promise<void> {
   await until('somebody waits for the journal', async () => {
     const ended = await database.sql(
@@ -46,7 +46,7 @@ async function endWait(): Promise<void> {
   })
 }
 
-test('a start makes partitions while a dump reads their tables', async () => {
+test('startup creates partitions while a database dump reads their tables', async () => {
   const parts = await Promise.all(TABLES.map(partsOf))
   for (const [last] of parts) await database.sql(`drop table ${last}`)
   await hold('access share')
@@ -54,17 +54,19 @@ test('a start makes partitions while a dump reads their tables', async () => {
   expect(await Promise.all(TABLES.map(partsOf))).toEqual(parts)
 })
 
-test('a start goes on where what cannot be made is wanted later alone, and tells of it', async () => {
+test('startup continues without partitions that are needed only later, and logs that', async () => {
   const [last] = await partsOf('journal')
   await database.sql(`drop table ${last}`)
   await hold('share update exclusive')
   const opening = open()
   await endWait()
   const { logged } = await opening
-  expect(logged.map(([, , message]) => message)).toContain('making journal partitions ahead failed')
+  expect(logged.map(([, , message]) => message)).toContain(
+    'creation of future journal partitions failed',
+  )
 })
 
-test('a start fails where the next month cannot be made', async () => {
+test('startup fails if the partition of the next month cannot be created', async () => {
   const [, next] = await partsOf('journal')
   await database.sql(`drop table ${next}`)
   await hold('share update exclusive')

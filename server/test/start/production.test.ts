@@ -1,4 +1,4 @@
-/** What a start in production asks for, and what a start on a database of one's own does. */
+/** Startup in production: its requirements, and its behaviour on an external database. */
 
 import { chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -6,13 +6,21 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
-import { freePort, PLAIN, refusedStart, startService, tokenOf } from '../support/process.ts'
+import {
+  command,
+  freePort,
+  PLAIN,
+  refusedStart,
+  startService,
+  tokenOf,
+} from '../support/process.ts'
 import { nobodyLeft, processesOn } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
+import { until } from '../support/until.ts'
 
 const KEY = Buffer.alloc(32, 5).toString('base64')
 
-/** The URL of the database for another user of the server. */
+/** Returns the URL of the database for another user of the server. */
 async function urlAs(database: TestDatabase, user: string, password: string): Promise<string> {
   const url = new URL((await proxyTo(database)).url)
   url.username = user
@@ -20,8 +28,8 @@ async function urlAs(database: TestDatabase, user: string, password: string): Pr
   return url.href
 }
 
-describe('in production', () => {
-  test('no key, no address, or a demo is refused, and all are said at once', async () => {
+describe('a start in production', () => {
+  test('reports a missing key, a missing database URL and an enabled demo together', async () => {
     const dataDir = await scratch()
     const production = {
       DATA_DIR: dataDir,
@@ -30,18 +38,18 @@ describe('in production', () => {
       PUBLIC_URL: 'https://clinic.example',
     }
     const keyless = await refusedStart(production)
-    expect(keyless).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is needed in production/)])
+    expect(keyless).toEqual([expect.stringMatching(/^ENCRYPTION_KEY: is required in production/)])
     const demo = await refusedStart({ ...production, DEMO: 'true', ENCRYPTION_KEY: KEY })
     expect(demo).toEqual(['DEMO: must not be true with NODE_ENV=production.'])
     expect(await refusedStart({ ...production, DEMO: 'true', PUBLIC_URL: '' })).toEqual([
-      expect.stringMatching(/^ENCRYPTION_KEY: /),
+      expect.stringMatching(/^PUBLIC_URL: is required in production/),
       expect.stringMatching(/^DEMO: /),
-      expect.stringMatching(/^PUBLIC_URL: is needed in production/),
+      expect.stringMatching(/^ENCRYPTION_KEY: /),
     ])
     await nobodyLeft(dataDir)
   })
 
-  test('a data folder or a key that every account may read is refused, each in a line', async () => {
+  test('rejects a data folder and a key that every user account may read, one per line', async () => {
     const dataDir = await scratch()
     const keyFile = join(dataDir, 'key')
     await writeFile(keyFile, `${KEY}\n`)
@@ -54,14 +62,14 @@ describe('in production', () => {
       ENCRYPTION_KEY_FILE: keyFile,
     }
     expect(await refusedStart(env)).toEqual([
-      expect.stringMatching(/^DATA_DIR: .*; run "chmod o-rw /),
-      expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*; run "chmod o-rw /),
+      expect.stringMatching(/^DATA_DIR: .*\. Run "chmod o-rw /),
+      expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*\. Run "chmod o-rw /),
     ])
     await chmod(dataDir, 0o711)
     expect(await refusedStart(env)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: /)])
   })
 
-  test('with a key and a database it serves, makes no demo, and starts no server of its own', async () => {
+  test('works with a key and a database, without a demo or an embedded server', async () => {
     const database = await emptyDatabase()
     const dataDir = await scratch()
     const keyFile = join(dataDir, 'key')
@@ -88,7 +96,7 @@ describe('in production', () => {
     expect(await processesOn(join(dataDir, 'postgres'))).toEqual([])
     expect(await database.sql('select subdomain from tenants')).toEqual([{ subdomain: 'platform' }])
     expect(await service.stop()).toEqual({ code: 0, signal: null })
-    // What is sealed with one key is not opened by another.
+    // Data encrypted with one key does not decrypt with another.
     const other = Buffer.alloc(32, 6).toString('base64')
     const { ENCRYPTION_KEY_FILE: _, ...keyless } = env
     const lines = await refusedStart({ ...keyless, ENCRYPTION_KEY: other })
@@ -98,9 +106,15 @@ describe('in production', () => {
 
 describe('DATABASE_URL', () => {
   const start = async (url: string) =>
-    refusedStart({ ...PLAIN, DATABASE_URL: url, DATA_DIR: await scratch(), LOG_LEVEL: 'error' })
+    refusedStart({
+      ...PLAIN,
+      DATABASE_URL: url,
+      DATABASE_WAIT_SECONDS: '0',
+      DATA_DIR: await scratch(),
+      LOG_LEVEL: 'error',
+    })
 
-  test('serves end to end, and a second node joins on the same database', async () => {
+  test('lets the service work end to end, and a second node join on the same database', async () => {
     const database = await emptyDatabase()
     const url = (await proxyTo(database)).url
     const env = { ...PLAIN, DEMO: 'true', DATABASE_URL: url, ENCRYPTION_KEY: KEY }
@@ -126,19 +140,32 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('that is no URL is refused', async () => {
+  test('is refused if it is not a URL', async () => {
     expect(await start('localhost:5432')).toEqual([
       expect.stringMatching(/^DATABASE_URL: must be a URL such as postgres:\/\//),
     ])
   })
 
-  test('that nobody listens on is refused', async () => {
+  test('is refused if nothing listens at its address', async () => {
     expect(await start(`postgres://x:y@127.0.0.1:${await freePort()}/z`)).toEqual([
-      expect.stringMatching(/^DATABASE_URL: .*ECONNREFUSED.*check that it runs/),
+      expect.stringMatching(/^DATABASE_URL: .*ECONNREFUSED.*Check that it is running/),
     ])
   })
 
-  test('where something else than PostgreSQL listens is refused', async () => {
+  test('is retried while nothing listens at its address, until the time limit', async () => {
+    const proxy = await proxyTo(await emptyDatabase())
+    await proxy.refuse()
+    const env = { ...PLAIN, DATABASE_URL: proxy.url, ENCRYPTION_KEY: KEY }
+    expect(await refusedStart({ ...env, DATABASE_WAIT_SECONDS: '1', LOG_LEVEL: 'error' })).toEqual([
+      expect.stringMatching(/^DATABASE_URL: no database server was writable within .*ECONNREFUSED/),
+    ])
+    const service = command(['start'], env)
+    await until('it waits', () => service.stdout().includes('waiting for a writable database'))
+    await proxy.open()
+    await until('it serves', () => service.stdout().includes('Wardkeep is ready'), 60_000)
+  })
+
+  test('is refused if something other than PostgreSQL listens at its address', async () => {
     const server = createServer((socket) => void socket.end('SSH-2.0-OpenSSH\r\n'))
     const port = await freePort()
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
@@ -148,7 +175,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('with a database that does not exist is refused', async () => {
+  test('is refused if the database does not exist', async () => {
     const url = new URL((await proxyTo(await emptyDatabase())).url)
     url.pathname = '/no_such_database'
     expect(await start(url.href)).toEqual([
@@ -156,7 +183,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('of a user without rights is refused, whatever it is that it may not do', async () => {
+  test('is refused for a database user that lacks any of the required rights', async () => {
     const database = await emptyDatabase()
     const user = `wk_weak_${process.pid}`
     await database.sql(`create role ${user} login password 'weak' nocreaterole`)

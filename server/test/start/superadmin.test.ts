@@ -1,4 +1,4 @@
-/** The generated password of the first superadmin reaches people by a file, however the first start goes on. */
+/** The generated password of the first superadmin: written to a file, however the first start ends. */
 import { readFileSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -19,14 +19,14 @@ const envOn = async (database: TestDatabase) => ({
   DATA_DIR: await scratch(),
 })
 
-/** All that were written, by the files that the output names. */
+/** Returns all written passwords, from the files that the output names. */
 const passwordsIn = (stdout: string) =>
   [...stdout.matchAll(/password in (\S+) /g)].map(([, file = '']) => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     return readFileSync(file, 'utf8').trim()
   })
 
-/** Starts the service again, and signs in with the one password that was printed before. */
+/** Starts the service again, and signs in with the only password printed before. */
 async function signsIn(env: NodeJS.ProcessEnv, before: string): Promise<void> {
   const [password = '', ...others] = passwordsIn(before)
   expect(password.length).toBeGreaterThan(12)
@@ -37,7 +37,7 @@ async function signsIn(env: NodeJS.ProcessEnv, before: string): Promise<void> {
   await service.stop()
 }
 
-test('a first start whose port is taken has made none, and the next one prints it', async () => {
+test('no superadmin is created if the port is in use, and the next start prints the password', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -45,23 +45,23 @@ test('a first start whose port is taken has made none, and the next one prints i
   const env = await envOn(await emptyDatabase())
   const first = await finished(['start'], { ...env, PORT: String(port) })
   expect(first).toMatchObject({ code: 1, stdout: '' })
-  expect(first.stderr).toMatch(new RegExp(`^PORT: ${port} is taken .*\\.\\n$`))
+  expect(first.stderr).toMatch(new RegExp(`^PORT: port ${port} is already in use .*\\.\\n$`))
   const service = await startService(env)
   const [password = ''] = passwordsIn(service.stdout())
   await tokenOf(service, { email, password, subdomain: 'platform' })
   await service.stop()
 })
 
-test('a file that cannot be written leaves the password in the output', async () => {
+test("the superadmin's password is printed if its file cannot be written", async () => {
   const env = await envOn(await emptyDatabase())
   await mkdir(join(env.DATA_DIR, 'first-password'))
   const service = await startService(env)
-  const [, password = ''] = /password (\S+) +\(shown this once/.exec(service.stdout()) ?? []
+  const [, password = ''] = /password (\S+) +\(shown only once/.exec(service.stdout()) ?? []
   await tokenOf(service, { email, password, subdomain: 'platform' })
   await service.stop()
 })
 
-test('a first start that fails at the demo has printed it', async () => {
+test("the superadmin's password is printed before a first start fails while creating the demo", async () => {
   const database = await migratedDatabase()
   await database.sql('alter table departments add constraint no_demo check (false)')
   const env = await envOn(database)
@@ -70,12 +70,12 @@ test('a first start that fails at the demo has printed it', async () => {
   await signsIn(env, first.stdout)
 })
 
-test('a worker that is there first prints it, and not in its log', async () => {
+test("a worker that starts first prints the superadmin's password, but not in its log", async () => {
   const env = await envOn(await emptyDatabase())
   const worker = command(['start', '--role', 'worker'], env)
   await until(
     'it works',
-    () => worker.stdout().includes('doing background work') || undefined,
+    () => worker.stdout().includes('background work started') || undefined,
     60_000,
   )
   worker.signal('SIGTERM')

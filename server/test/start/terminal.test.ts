@@ -1,4 +1,4 @@
-/** A start in a terminal: lines for people, and the generated password in place of a file. */
+/** Startup in a terminal: readable lines, and the generated password instead of a file. */
 import { spawn } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
-test('logs readable lines, and shows the password once', async () => {
+test('the terminal shows readable log lines, and the password once', async () => {
   const dataDir = await scratch()
   const { BOOTSTRAP_ADMIN_PASSWORD: _, ...env } = PLAIN
   const { url } = await emptyDatabase()
@@ -29,8 +29,8 @@ test('logs readable lines, and shows the password once', async () => {
     shown += text
   })
   await until('the service is ready', () => /Wardkeep is ready/.test(shown) || undefined, 60_000)
-  expect(shown).toMatch(/password \S{12,} +\(shown this once/)
-  expect(shown).toMatch(/\[\d\d:\d\d:\d\d\].*INFO.*listening/)
+  expect(shown).toMatch(/password \S{12,} +\(shown only once/)
+  expect(shown).toMatch(/\[\d\d:\d\d:\d\d\].*INFO.*change listener connected/)
   expect(shown).not.toMatch(/^\{"level"/m)
   expect(await readdir(dataDir)).not.toContain('first-password')
   child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-/** What an account takes beside the service: a mailbox, an authenticator app, a clean slate. */
+/** Helpers for accounts: a mailbox, an authenticator app, and a reset of the throttles. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
@@ -6,7 +6,7 @@ import PostalMime, { type Email } from 'postal-mime'
 import type { Service } from './service.ts'
 import { until } from './until.ts'
 
-/** The mails to an address that lie in the outbox, oldest first. */
+/** Returns the mails to an address from the outbox, oldest first. */
 export async function mailsTo(service: Service, address: string): Promise<Email[]> {
   const folder = join(service.dataDir, 'outbox')
   const names = await readdir(folder).catch(() => [])
@@ -17,7 +17,7 @@ export async function mailsTo(service: Service, address: string): Promise<Email[
   return mails.filter((mail) => mail.to?.some((to) => to.address === address))
 }
 
-/** The token of a link to `page` that was mailed to the address after `seen` others; waits for it. */
+/** Waits for the next mail to the address after `seen` earlier ones. Returns the token of its link to `page`. */
 export async function mailedToken(
   service: Service,
   address: string,
@@ -32,13 +32,13 @@ export async function mailedToken(
   })
 }
 
-/** The code that an authenticator app shows now, or some steps of 30 s from now. */
+/** Returns the code that an authenticator app shows now, or `steps` times 30 s from now. */
 export function codeOf(service: Service, secret: string, steps = 0): string {
   const timestamp = service.clock.now() + steps * 30_000
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp })
 }
 
-/** As if nobody had ever failed, for tests of something else than how guesses are slowed. */
+/** Deletes all failure counts, for tests that are not about throttling. */
 export async function forgive(service: Service): Promise<void> {
   await service.database.sql('delete from throttles')
 }

@@ -1,6 +1,6 @@
 /**
- * A Bot API of our own, which enforces the provider's limits: 30 messages a second in all and one a second in
- * a chat, one program that asks for updates, and chats that block, stall or are gone.
+ * A fake Bot API that enforces the provider's limits: 30 messages a second in total, one a second per chat, and one
+ * program that polls for updates. Its chats can block, stall or be deleted.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,52 +10,52 @@ import { atTheEnd } from './at-the-end.ts'
 export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
 export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: 'wardkeep_bot' }
 
-/** What a chat answers to a message: with a refusal, or as broken lines and servers do. */
+/** The response to a message for a chat: a refusal, or a failure of the connection or the server. */
 export type ChatAnswer =
   | { code: number; description: string; retry_after?: number; after?: () => Promise<void> }
   | 'stall'
   | 'reset'
   | 'html'
-  /** Takes the message and breaks the line before it says so. */
+  /** Accepts the message and resets the connection before the response. */
   | 'taken, then reset'
-  /** Takes the message and never says so. */
+  /** Accepts the message and never responds. */
   | 'taken, then stall'
 
 export interface SentMessage {
   chat: number
   text: string
-  /** Milliseconds of the monotonic clock by which the limits are measured. */
+  /** When the message arrived, in milliseconds of the monotonic clock that measures the limits. */
   at: number
   payload: Record<string, unknown>
 }
 
 export interface BotServer {
-  /** Without a slash at its end. */
+  /** The URL without a slash at its end. */
   url: string
-  /** Every message that was taken, in their order. */
+  /** Every accepted message, in order. */
   sent: SentMessage[]
-  /** The chats of messages that were left without an answer. */
+  /** The chats whose messages got no response. */
   stalled: number[]
-  /** How many messages were refused by the limits, and how many questions with 409. */
+  /** How many messages exceeded the limits, and how many polls were refused with 409. */
   readonly broken: { rate: number; chat: number; conflicts: number }
-  /** The last webhook that was set; null where there is none. */
+  /** Returns the last webhook that was set, or null. */
   webhook(): { url: string; secret_token: string; allowed_updates: string[] } | null
-  /** Every question for updates, with its offset. */
+  /** Every poll for updates, with its offset. */
   polls: { offset: number | undefined; allowed_updates: unknown }[]
   textsTo(chat: number): string[]
-  /** A person writes in their private chat. */
+  /** Simulates a private message of a person to the bot. Returns its number. */
   says(chat: number, text: string, from?: Record<string, unknown>): number
-  /** Any update. Returns its number. */
+  /** Queues any update. Returns its number. */
   update(update: Record<string, unknown>): number
-  /** From now on the chat answers so; as usual without an answer. */
+  /** Sets the response for the chat from now on, or restores the usual response if `answer` is omitted. */
   chatAnswers(chat: number, answer?: ChatAnswer): void
-  /** From now on all methods, or those named, are refused so; none without a code. */
+  /** Makes the given methods, or all methods, fail with this code from now on. Without a code, none fails. */
   refuse(code?: number, methods?: readonly string[]): void
-  /** Whether updates that were confirmed are given again. */
+  /** Sets whether confirmed updates are delivered again. */
   repeat(isRepeating: boolean): void
-  /** Whether the limits are enforced, as they are from the start. */
+  /** Sets whether the limits are enforced, as by default. */
   limit(isLimited: boolean): void
-  /** Measures limits and long polls by this clock from now on, so that they agree with a service whose time is moved. */
+  /** Measures limits and long polls with this clock from now on, like a service whose time is moved. */
   measureBy(clock: Pick<Time, 'monotonic' | 'after'>): void
   close(): Promise<void>
 }
@@ -121,7 +121,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       broken.conflicts += 1
       return refuse(response, 409, 'Conflict: can’t use getUpdates while webhook is active')
     }
-    // A second question ends the first one.
+    // A second poll ends the first one.
     if (poll) broken.conflicts += 1
     poll?.end(409)
     const waiting = () =>
@@ -245,7 +245,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
 }
 
 function reply(response: ServerResponse, code: number, body: object): void {
-  // As the provider writes: each character beyond ASCII takes six bytes.
+  // Like the provider, this escapes each character beyond ASCII, which takes six bytes.
   const json = JSON.stringify(body).replace(
     /[\u0080-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,

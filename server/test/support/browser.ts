@@ -1,15 +1,15 @@
-/** A real browser: Chromium, where it is installed, as with `apt-get install chromium`. */
+/** A real browser: Chromium, if installed, for example with `apt-get install chromium`. */
 import { existsSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
 import { atTheEnd } from './at-the-end.ts'
 
-/** Undefined where there is none: what needs it is then skipped. */
+/** Undefined if Chromium is not installed. Tests that need a browser are then skipped. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((file) =>
   existsSync(file),
 )
 
 export const BROWSER_ARGS = [
-  // Tests run as root in containers, and dial nothing but the loopback.
+  // Tests run as root in containers, and connect only to the loopback.
   '--no-sandbox',
   '--disable-background-networking',
   '--no-proxy-server',

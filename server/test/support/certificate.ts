@@ -1,4 +1,4 @@
-/** A self-signed certificate for 127.0.0.1, written by hand (X.509, RFC 5280), as Node makes none. */
+/** A self-signed certificate for 127.0.0.1, encoded by hand (X.509, RFC 5280) because Node creates none. */
 import { generateKeyPairSync, sign } from 'node:crypto'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -30,7 +30,7 @@ export interface Certificate {
   cert: string
 }
 
-/** @param until when it expires; tomorrow by default */
+/** @param until the expiry; tomorrow by default */
 export function makeCertificate({ until = Date.now() + DAY } = {}): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = der(SEQUENCE, oid('2a8648ce3d040302'))
@@ -45,7 +45,7 @@ export function makeCertificate({ until = Date.now() + DAY } = {}): Certificate 
         der(SEQUENCE, der(0x87, Buffer.from([127, 0, 0, 1])), der(0x82, 'localhost')),
       ),
     ),
-    // Basic constraints: it is its own authority.
+    // Basic constraints: a certificate authority.
     der(
       SEQUENCE,
       oid('551d13'),

@@ -1,10 +1,10 @@
-/** A client that never stops asking, and notes how it was answered: for tests of what breaks meanwhile. */
+/** A client that sends requests continuously and counts the responses, for tests of outages. */
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpAnswer } from './process.ts'
 import { until } from './until.ts'
 
-/** How often one kind of request was answered with a success, and with 503 and Retry-After. */
+/** Counts for one kind of request: successful responses, and responses 503 with Retry-After. */
 export interface Watched {
   well: number
   refused: number
@@ -12,16 +12,16 @@ export interface Watched {
 
 export interface Watch<Name extends string> {
   readonly seen: Readonly<Record<Name, Watched>>
-  /** Every answer that was neither, and every connection that broke. */
+  /** Every other response, and every broken connection. */
   readonly wrong: unknown[]
-  /** Resolves when each kind of request has been answered well once more. */
+  /** Resolves when each kind of request has succeeded again. */
   allWell(): Promise<void>
-  /** Resolves when some request is refused from now on; the named kind, where one is named. */
+  /** Resolves when a request, optionally of the given kind, is refused from now on. */
   refused(name?: Name): Promise<void>
   stop(): Promise<void>
 }
 
-/** Makes each request again and again, one at a time of each kind, until stopped. */
+/** Repeats each request until the client is stopped, one request of each kind at a time. */
 export function watch<Name extends string>(
   requests: Readonly<Record<Name, () => Promise<HttpAnswer>>>,
 ): Watch<Name> {
@@ -42,7 +42,7 @@ export function watch<Name extends string>(
       } catch (error) {
         wrong.push({ name, error })
       }
-      // Leaves the machine to the others.
+      // Leaves CPU time for other processes.
       await delay(5)
     }
   })

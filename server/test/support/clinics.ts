@@ -1,4 +1,4 @@
-/** Clinics with users of every role, for tests of who may do what. */
+/** Clinics with users of every role, for tests of access rules. */
 import type { Role } from '../../src/lib/roles.ts'
 import type { OpenedService } from './open-service.ts'
 import {
@@ -28,7 +28,7 @@ export async function signIn(
   return answer.body
 }
 
-/** The bootstrap superadmin, in the session of the golden template first, then in new ones. */
+/** Returns the bootstrap superadmin: first in the session of the golden template, then in new sessions. */
 export async function superadmin(service: Service): Promise<Person> {
   const { people } = service.database
   if (people?.root === undefined) return superadminOf(service)
@@ -37,7 +37,7 @@ export async function superadmin(service: Service): Promise<Person> {
   return withFreshToken(service, root)
 }
 
-/** The clinic of the golden template with that subdomain; a new one where there is none, or it is taken. */
+/** Returns the golden template's clinic with that subdomain, or a new clinic if it is missing or already used. */
 export async function makeClinic(
   service: Service,
   root: Person,
@@ -94,7 +94,7 @@ export async function createClinic(
   }
 }
 
-/** A value for each role of a clinic. */
+/** Maps each role of a clinic to a value. */
 function mapStaff<T>(
   valueFor: (role: (typeof STAFF)[number]) => T,
 ): Record<(typeof STAFF)[number], T> {
@@ -104,7 +104,7 @@ function mapStaff<T>(
   >
 }
 
-/** The token of somebody who may call the operation: the superadmin's where it will do. */
+/** Returns a token of a user who may call the operation: the superadmin's if possible. */
 export function tokenFor(
   { access: { roles } }: { access: { roles: readonly Role[] | null } },
   root: Person,

@@ -1,4 +1,4 @@
-/** The built console in a real browser, on a real service. Whatever the browser complains about fails the test. */
+/** The built console in a real browser, on a real service. Any complaint of the browser fails the test. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -16,16 +16,32 @@ import { BROWSER_ARGS, CHROMIUM } from './browser.ts'
 const SCREENSHOTS = join(import.meta.dirname, '../../../coverage/console')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** What a page looks like: each theme, wide and narrow. */
-export const LOOKS = (['light', 'dark'] as const).flatMap((theme) =>
-  [1280, 320].map((width) => ({ theme, width })),
-)
+/** A theme with a width of the window in pixels. */
+interface Look {
+  theme: 'light' | 'dark'
+  width: number
+}
+
+/** True for `npm run console:full`. */
+export const isEveryLook = process.env.CONSOLE_LOOKS === 'all'
+
+/** The looks in which pages are inspected: both themes and both widths, in every combination with `console:full`. */
+export const LOOKS: readonly Look[] = [
+  { theme: 'light', width: 1280 },
+  { theme: 'dark', width: 320 },
+  ...(isEveryLook
+    ? ([
+        { theme: 'light', width: 320 },
+        { theme: 'dark', width: 1280 },
+      ] as const)
+    : []),
+]
 
 /** A person's browser: its tabs share cookies and storage. */
 export interface Person {
   context: BrowserContext
   newTab(): Promise<Page>
-  /** Lets refusals of these statuses pass, which the test is about. */
+  /** Accepts these error statuses, because the test is about them. */
   expectStatus(...statuses: number[]): void
 }
 
@@ -37,7 +53,7 @@ export async function launchBrowser(): Promise<Browser> {
 }
 
 /**
- * Opens a browser profile of its own. When it is closed, console errors, policy violations, unexpected statuses and
+ * Opens a separate browser profile. When it is closed, console errors, policy violations, unexpected statuses and
  * requests to other origins fail the test.
  * @param base the address of the service
  */
@@ -49,6 +65,7 @@ export async function openPerson(
   const context = await browser.newContext({ baseURL: base, ...options })
   context.setDefaultTimeout(20_000)
   const faults: string[] = []
+  const refusals: { status: number; url: string }[] = []
   const expected = new Set<number>()
   const { origin } = new URL(base)
   context.on('console', (message) => {
@@ -60,7 +77,7 @@ export async function openPerson(
   context.on('weberror', (error) => faults.push(error.error().message))
   context.on('response', (response) => {
     const status = response.status()
-    if (status >= 400 && !expected.has(status)) faults.push(`${status} ${response.url()}`)
+    if (status >= 400) refusals.push({ status, url: response.url() })
   })
   context.on('request', (request) => {
     const url = request.url()
@@ -69,7 +86,8 @@ export async function openPerson(
   })
   atTheEnd(async () => {
     await context.close()
-    expect(faults).toEqual([])
+    const unexpected = refusals.filter(({ status }) => !expected.has(status))
+    expect([...faults, ...unexpected]).toEqual([])
   })
   return {
     context,
@@ -85,14 +103,33 @@ export async function submitSignIn(
   page: Page,
   { email, password, subdomain }: { email: string; password: string; subdomain: string },
 ): Promise<void> {
-  await page.getByLabel('Clinic').fill(subdomain)
+  await page.getByRole('combobox', { name: 'Clinic' }).fill(subdomain)
   await page.getByLabel('E-mail').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
-/** Checks the page with axe, and that nothing of it is wider than the window. Keeps a picture of it. */
+/**
+ * Waits until a page shows its data.
+ * @param title its title, for a page that replaces another one without loading the document again
+ */
+export async function dataShown(page: Page, title?: string): Promise<void> {
+  const heading = page.locator('main').getByRole('heading', { level: 1 })
+  await (title === undefined ? heading : heading.filter({ hasText: title })).waitFor()
+  // Parts that load are marked busy from the start, before their skeleton shows.
+  await page.locator('main [aria-busy=true]').first().waitFor({ state: 'detached' })
+}
+
+/** Resolves once every finite animation of the page has ended: a panel that still fades in has too little contrast. */
+const STILL = `Promise.allSettled(
+  document.getAnimations()
+    .filter((animation) => animation.effect.getComputedTiming().endTime !== Infinity)
+    .map((animation) => animation.finished),
+)`
+
+/** Checks the page with axe, and that nothing in it is wider than the window. Keeps a screenshot. */
 export async function inspectPage(page: Page, name: string): Promise<void> {
+  await page.evaluate(STILL)
   const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
   const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
   expect([name, found]).toEqual([name, []])

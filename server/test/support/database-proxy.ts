@@ -1,4 +1,4 @@
-/** A TCP proxy between the service and its database, for a test to cut, refuse, stall and mute. */
+/** A TCP proxy between the service and its database. Tests can cut, refuse, stall and mute its connections. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { atTheEnd } from './at-the-end.ts'
 import type { TestDatabase } from './database.ts'
@@ -6,31 +6,31 @@ import type { TestDatabase } from './database.ts'
 export interface DatabaseProxy {
   /** The database's URL through the proxy. */
   readonly url: string
-  /** Ends all connections; new ones are taken. */
+  /** Ends all connections, and accepts new ones. */
   cut(): void
   /** Ends all connections and refuses new ones, until `open`. */
   refuse(): Promise<void>
-  /** Ends the connections that listen for changes and refuses new ones, until `open`: nobody is heard. */
+  /** Ends the listeners' connections and refuses new ones until `open`, so that no notification arrives. */
   deafen(): void
-  /** Keeps all connections but passes nothing on, until `open`. */
+  /** Keeps all connections but forwards nothing until `open`. */
   stall(): void
-  /** Back to normal. */
+  /** Restores normal operation. */
   open(): Promise<void>
   /**
-   * Passes the next COMMIT of a transaction in which `words` were sent on, and then cuts its connection
-   * in place of the answer. The service's own upkeep commits at any time, and is left alone.
+   * Forwards the next COMMIT of a transaction that contains `words`, and cuts its connection before the answer. Commits
+   * of the service's own upkeep are not affected.
    */
   loseCommitAnswerOf(words: string): void
-  /** Holds back what the database answers to the next query whose text has `words`, and what follows. */
+  /** Holds back the database's answer to the next query that contains `words`, and what follows. */
   holdAnswerOf(words: string): HeldAnswer
-  /** How many COMMIT answers were lost so. */
+  /** Returns how many responses to COMMIT were lost this way. */
   readonly lost: () => number
-  /** How many connections there are now. */
+  /** Returns the number of current connections. */
   readonly links: () => number
 }
 
 export interface HeldAnswer {
-  /** Resolves once the query has come by. */
+  /** Resolves once the query has been forwarded. */
   asked: Promise<void>
   /** Resolves once the database has answered with rows. */
   answered: Promise<void>
@@ -46,7 +46,7 @@ interface Link {
 interface State {
   isStalled: boolean
   isDeaf: boolean
-  /** What the transaction holds whose COMMIT is not answered. */
+  /** The words of the transaction whose COMMIT is not answered. */
   losing: string | undefined
   lost: number
   holding: Holding | undefined
@@ -54,18 +54,18 @@ interface State {
 
 interface Holding {
   words: string
-  /** What is held back; nothing before the query has come by. */
+  /** The data held back, or undefined before the query. */
   answer: { to: Socket; bytes: Buffer[] } | undefined
   asked(): void
   answered(): void
 }
 
-/** In the first message of a listener's connection, and of no other. */
-const LISTENER = 'lock_timeout=300ms'
+/** Text in the first message of a listener's connection, and of no other. */
+const LISTENER = "set lock_timeout = '300ms'"
 const ROWS = /SELECT [1-9]\d*\0/
 const COMMIT = /(?:^|\W)commit\0/
 
-/** Opens a proxy in front of the database; it closes with the test. */
+/** Opens a proxy in front of the database, which closes with the test. */
 export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   const links = new Set<Link>()
   const state: State = {
@@ -138,13 +138,11 @@ export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
 
 function join(link: Link, state: State, ended: () => void): void {
   const { service, database } = link
-  service.once('data', (bytes) => {
-    link.isListener = bytes.includes(LISTENER)
-    if (link.isListener && state.isDeaf) service.destroy()
-  })
   let isMuted = false
   let sent = ''
   service.on('data', (bytes) => {
+    link.isListener ||= bytes.includes(LISTENER)
+    if (link.isListener && state.isDeaf) return void service.destroy()
     const { holding } = state
     if (holding && !holding.answer && bytes.includes(holding.words)) {
       holding.answer = { to: service, bytes: [] }
@@ -169,7 +167,7 @@ function join(link: Link, state: State, ended: () => void): void {
       return
     }
     if (!isMuted) return void service.write(bytes)
-    // What was sent before it is answered first: by then the commit has not taken place.
+    // The server answers earlier statements first, and has not committed by then.
     answered += bytes.toString('latin1')
     if (!answered.includes('COMMIT\0')) return
     state.lost += 1

@@ -1,4 +1,4 @@
-/** Databases for tests, each its own and gone with the test file. */
+/** Databases for tests: a separate one each, removed with the test file. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
@@ -10,11 +10,11 @@ import { withDatabase } from './server-address.ts'
 
 export interface TestDatabase {
   address: DatabaseAddress
-  /** For clients that take a URL. */
+  /** The database URL, for clients that accept a URL. */
   url: string
-  /** The people of a copy of the golden template. */
+  /** The users of a copy of the golden template. */
   people?: GoldenPeople
-  /** Runs SQL as the owner of the server: past every role and row-level security. */
+  /** Runs SQL as the owner of the server, without any role or row-level security. */
   sql<T extends pg.QueryResultRow = Record<string, unknown>>(
     text: string,
     values?: unknown[],
@@ -22,20 +22,20 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
-/** Where pg_locks is asked: it tells of all databases, and files that run side by side have one server. */
+/** A condition for pg_locks, which covers all databases of the server that test files share. */
 export const OF_THIS_DATABASE =
   'database = (select oid from pg_database where datname = current_database())'
 
-/** A copy of the golden template: the service was opened on it, and it has two clinics. */
+/** Returns a copy of the golden template: a database on which the service was opened, with two clinics. */
 export async function goldenDatabase(): Promise<TestDatabase> {
   const { template, ...people } = inject('golden')
   return { ...(await makeDatabase(template)), people: structuredClone(people) }
 }
 
-/** A database as the migrations leave it, for tests of a first start. */
+/** Returns a database with all migrations applied, for tests of a first start. */
 export const migratedDatabase = (): Promise<TestDatabase> => makeDatabase(inject('template'))
 
-/** A database without anything in it. */
+/** Returns an empty database. */
 export const emptyDatabase = (): Promise<TestDatabase> => makeDatabase('template0')
 
 async function makeDatabase(template: string): Promise<TestDatabase> {
@@ -47,7 +47,7 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
   )
 }
 
-/** A database that is there already, such as that of an embedded server of the test's own. */
+/** Wraps an existing database, such as that of an embedded server of the test. */
 export function databaseOn(
   address: DatabaseAddress,
   drop: () => Promise<void> = async () => undefined,
@@ -70,7 +70,7 @@ export function databaseOn(
   }
 }
 
-/** A pool that ends with the test. Its connections do behind it, some of them with their database. */
+/** Returns a pool that ends with the test. Its connections end later, some of them with their database. */
 export function endingPool(pool: pg.Pool): pg.Pool {
   pool.on('error', () => undefined)
   atTheEnd(() => pool.end())

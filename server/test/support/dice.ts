@@ -1,11 +1,11 @@
-/** Random choices that a seed repeats. */
+/** Random choices that a seed reproduces. */
 export interface Dice {
-  /** A whole number from 0 to one less than `sides`. */
+  /** Returns a whole number from 0 to `sides` - 1. */
   roll(sides: number): number
   pick<T>(of: readonly T[]): T
 }
 
-/** After mulberry32, public domain (Tommy Ettinger): 32 bits of state are plenty for a test. */
+/** Returns a generator after mulberry32, public domain (Tommy Ettinger). 32 bits of state suffice for a test. */
 export function dice(seed: number): Dice {
   let state = seed >>> 0
   const roll = (sides: number) => {

@@ -1,4 +1,4 @@
-/** A real DNS server on the loopback, for names that lead wherever a test wants. */
+/** A real DNS server on the loopback, with names that resolve as a test requires. */
 import { createSocket } from 'node:dgram'
 import {
   type Answer,
@@ -11,18 +11,18 @@ import {
 import { onTestFinished } from 'vitest'
 
 /**
- * What is said about a name: its addresses of both families, the name that it is another name for, that
- * the server could not find out, or nothing at all. A name without an entry does not exist.
+ * The answer about a name: its addresses of both families, an alias, a server failure, or silence. A name without an
+ * entry does not exist.
  */
 export type Said = string[] | { cname: string } | 'SERVFAIL' | 'silence'
 
-/** `index` counts the questions for the name and the type from 0. */
+/** `index` counts the queries for the name and the type from 0. */
 export type Saying = Said | ((index: number, type: 'A' | 'AAAA') => Said | Promise<Said>)
 
 export interface DnsServer {
-  /** `127.0.0.1:<port>`, as a resolver wants it. */
+  /** `127.0.0.1:<port>`, as a resolver expects it. */
   address: string
-  /** Every question, in the order in which they came, as "A hooks.test". */
+  /** Every query in the order of arrival, such as "A hooks.test". */
   asked: string[]
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Runs before each test file, which may share its process with others. */
+/** Runs before each test file. Several files may share a process. */
 import { afterAll, vi } from 'vitest'
 import { endFile } from './at-the-end.ts'
 import { takeServiceCount } from './opened.ts'
@@ -8,7 +8,7 @@ recordStatements()
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern that no fixture is wanted.
 afterAll(async ({}, file) => {
   file.meta.services = takeServiceCount()
-  // The next file in the process starts with the real ones.
+  // The next file in the process starts with the real globals.
   vi.unstubAllGlobals()
   vi.unstubAllEnvs()
   vi.useRealTimers()

@@ -1,13 +1,13 @@
 /**
- * A service of its own process for the tests of the embedded server: starts it on the folder given,
- * says `ready <json>`, and with `write` inserts rows, saying `ack <id>` once each is committed. With
- * `die-in-initdb` it kills itself before the cluster that initdb makes can be put into its place.
+ * A service in a separate process for the tests of the embedded server. It starts on the given folder and prints `ready
+ * <json>`. With `write` it inserts rows, and prints `ack <id>` after each commit. With `die-in-initdb` it kills itself
+ * before the new cluster can be put in place.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { StartupError } from '../../src/lib/startup-error.ts'
-import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
+import { startEmbedded } from '../../src/platform/embedded/index.ts'
 
 const [dataDir = '', mode] = process.argv.slice(2)
 const say = (kind: string, value: unknown) =>
@@ -15,7 +15,7 @@ const say = (kind: string, value: unknown) =>
 const tell = (_: object, message: string) => say('log', message)
 
 if (mode === 'die-in-initdb') {
-  // In this process: however late a look comes, it comes before what is told when initdb has ended.
+  // The check runs in this process before initdb's end is reported, even if it runs late.
   setInterval(() => {
     const draft = readdirSync(dataDir).find((name) => name.startsWith('postgres.draft-'))
     if (draft && existsSync(join(dataDir, draft, 'PG_VERSION')))

@@ -1,18 +1,18 @@
-/** Embedded servers of a test's own, and services on them in child processes. */
+/** Embedded servers of a test, and services on them in child processes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { type EmbeddedServer, startEmbedded } from '../../src/platform/db/embedded/index.ts'
+import { type EmbeddedServer, startEmbedded } from '../../src/platform/embedded/index.ts'
 import { atTheEnd } from './at-the-end.ts'
 import { until } from './until.ts'
 
 const silence = () => undefined
 const quiet = { info: silence, warn: silence, error: silence }
 
-/** The embedded server, without waiting for the disk; it stops with the test, or its file. */
+/** Starts the embedded server without waiting for the disk. It stops with the test or its file. */
 export async function started(
   dataDir: string,
   settings: Record<string, string> = { fsync: 'off' },
@@ -23,7 +23,7 @@ export async function started(
   return server
 }
 
-/** One statement on a connection of its own. */
+/** Runs one statement on a new connection. */
 export async function query<Row extends pg.QueryResultRow>(
   connection: pg.ClientConfig,
   text: string,
@@ -38,22 +38,22 @@ export async function query<Row extends pg.QueryResultRow>(
   }
 }
 
-/** The pid that the server on the folder has written down. */
+/** Returns the pid that the server on the folder has written to its file. */
 export async function postmasterPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8'), 10)
 }
 
-/** What a service in its own process has said so far. */
+/** The output of a service in a separate process so far. */
 export interface Service {
   readonly pid: number
   readonly ended: Promise<number | null>
   said<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): T[]
   kill(): void
-  /** the first thing of that kind; fails when the process ends before it says one */
+  /** Returns the first output of that kind. Fails when the process ends before it. */
   first<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): Promise<T>
 }
 
-/** Starts `embedded-child.ts` on the folder; it is killed with the test. */
+/** Starts `embedded-child.ts` on the folder. The process is killed with the test. */
 export function service(
   dataDir: string,
   options: { mode?: 'write' | 'die-in-initdb'; code?: string } = {},
@@ -74,7 +74,7 @@ export function service(
     try {
       lines.push({ kind: line.slice(0, gap), value: JSON.parse(line.slice(gap + 1)) })
     } catch {
-      // The last line of a process killed while it spoke.
+      // The last line may be incomplete if the process was killed.
     }
   })
   let over = false

@@ -1,7 +1,7 @@
-/** All that a database holds, to look for what must not be there. */
+/** The complete contents of a database, to search for data that must not be there. */
 import type { TestDatabase } from './database.ts'
 
-/** Every row of every table, as text; bytes are in hex. */
+/** Returns every row of every table as text, with bytes in hex. */
 export async function everythingIn({ sql }: TestDatabase): Promise<string> {
   const tables = await sql<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables

@@ -1,9 +1,9 @@
-/** Fixes without the engine: a look as a scan takes it, a repair as a confirm makes it. */
+/** Fixes without the engine: a check as in a scan, and a repair as in a confirmation. */
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { inScope, type Scopes } from '../../src/platform/db/index.ts'
-import type { Feature } from '../../src/platform/feature.ts'
-import type { Detected, Finding, Fix, Repaired } from '../../src/platform/fix.ts'
+import type { Feature } from '../../src/platform/feature/feature.ts'
+import type { Detected, Finding, Fix, Repaired } from '../../src/platform/feature/fix.ts'
 import { superadmin } from './clinics.ts'
 import type { Service } from './service.ts'
 
@@ -29,7 +29,7 @@ export function repair(db: Scopes, fix: Fix, finding: Finding): Promise<Repaired
   )
 }
 
-/** A fix that a feature of the service hands out. */
+/** A fix that a feature of the service provides. */
 export interface FixInHand {
   look(): Promise<Detected>
   findings(): Promise<readonly Finding[]>
@@ -50,8 +50,8 @@ export function fixIn({ app }: Service, key: string): FixInHand {
 }
 
 /**
- * What an operator goes through, over HTTP: a scan proposes the repair with its evidence, confirming it repairs
- * all, and the next scan finds nothing. Returns the evidence.
+ * Follows an operator's steps over HTTP: a scan proposes the repair with its evidence, a confirmation repairs
+ * everything, and the next scan finds nothing. Returns the evidence.
  */
 export async function scanAndConfirm(service: Service, key: string): Promise<readonly Finding[]> {
   const { token } = await superadmin(service)

@@ -1,4 +1,4 @@
-/** Furnishes the golden template in a process of its own: `furnish-child.ts <address as JSON>` prints its people. */
+/** Fills the golden template in a separate process: `furnish-child.ts <address as JSON>` prints its people. */
 import { furnishGolden } from './golden.ts'
 
 const [, , address = ''] = process.argv

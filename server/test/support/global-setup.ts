@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL for the whole run: an embedded one of its own, or TEST_DATABASE_URL. It has two
- * templates that are copied for test files within milliseconds: the migrated one, and the golden one.
+ * One PostgreSQL for the whole run: an embedded one, or TEST_DATABASE_URL. It has two templates, which are copied for
+ * test files within milliseconds: the migrated one and the golden one.
  */
 import { execFile } from 'node:child_process'
 import { chmod, rm } from 'node:fs/promises'
@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { startEmbedded } from '../../src/platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
-import { migrate } from '../../src/platform/db/migrate.ts'
+import { startEmbedded } from '../../src/platform/embedded/index.ts'
+import { migrate } from '../../src/platform/schema/migrate.ts'
 import { clusterFolder } from './folders.ts'
 import type { GoldenPeople } from './people.ts'
 import { type ServerAddress, silentLog, withDatabase } from './server-address.ts'
@@ -18,15 +18,15 @@ import { type ServerAddress, silentLog, withDatabase } from './server-address.ts
 declare module 'vitest' {
   export interface ProvidedContext {
     server: ServerAddress
-    /** The quicker strategy of `create database`. */
+    /** The faster strategy of `create database`. */
     copies: 'file_copy' | 'wal_log'
-    /** The database as the migrations leave it. */
+    /** The database after the migrations. */
     template: string
     golden: GoldenPeople & { template: string }
   }
 }
 
-/** For a server whose data nobody needs after a crash. */
+/** Settings for a server whose data is not needed after a crash. */
 const THROWAWAY = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -54,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const people = await furnish(withDatabase(server, golden))
     const { rows } = await client.query<{ fsync: string }>('show fsync')
     project.provide('server', server)
-    // Copying files is quicker where nothing waits for the disk, and slower elsewhere.
+    // Copying files is faster without fsync, and slower otherwise.
     project.provide('copies', rows[0]?.fsync === 'off' ? 'file_copy' : 'wal_log')
     project.provide('template', template)
     project.provide('golden', { template: golden, ...people })
@@ -65,7 +65,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return tearDown
 }
 
-/** Vitest's own module runner cannot load the service, so a child process furnishes the template. */
+/** Runs a child process to fill the template, because Vitest's module runner cannot load the service. */
 async function furnish(address: DatabaseAddress): Promise<GoldenPeople> {
   const script = join(import.meta.dirname, 'furnish-child.ts')
   const { stdout } = await promisify(execFile)(

@@ -1,13 +1,13 @@
 /**
- * The golden template of a run: a database on which the service was opened once, with its queues,
- * keys and superadmin, and with two clinics that have users of every role.
+ * The golden template of a run: a database on which the service was opened once. It has queues, keys, a superadmin, and
+ * two clinics with users of every role.
  */
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { createClinic } from './clinics.ts'
 import { openTestService } from './open-service.ts'
 import { type GoldenPeople, superadminOf } from './people.ts'
 
-/** Makes the template of an empty, migrated database. */
+/** Creates the template from an empty, migrated database. */
 export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeople> {
   const service = await openTestService({ address, background: ['webhooks', 'jobs'] })
   try {
@@ -17,9 +17,9 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'north'),
       await createClinic(service, root, 'south'),
     ]
-    // A copy should not read these entries, nor send these mails.
+    // A copy should neither read these entries nor send these mails.
     await service.idle('webhooks', 'jobs')
-    // The links and counts of those mails would be over earlier than what a test makes.
+    // The links and counts of those mails would expire earlier than those of a test.
     await service.app.db.acrossTenants(async (tx) => {
       await tx.db.deleteFrom('account_tokens').execute()
       await tx.db.deleteFrom('throttles').execute()

@@ -1,11 +1,11 @@
-/** What a node hears of changes, in the hands of the test. */
+/** Change notifications that a test controls. */
 import type { Changes, Topic } from '../../src/platform/db/index.ts'
 
 export interface Hearing {
   changes: Changes
-  /** Whether changes are sure to be heard. */
+  /** Whether the node can be sure to receive all notifications. */
   trusted: boolean
-  /** Says that anything may have been missed. */
+  /** Reports that the node may have missed notifications. */
   missed(): void
 }
 
@@ -18,6 +18,7 @@ export function hearing(): Hearing {
     trusted: true,
     missed: () => tell([null]),
     changes: {
+      acknowledge: () => undefined,
       subscribe(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)
@@ -25,7 +26,11 @@ export function hearing(): Hearing {
       invalidate: tell,
       notify: (topic) => tell([topic]),
       trusted: () => made.trusted,
-      isClosed: () => false,
+      silentMs: () => 0,
+      server: () => undefined,
+      checkServers: () => undefined,
+      recheck: async () => undefined,
+      isInMaintenance: () => false,
       stop: async () => undefined,
     },
   }

@@ -1,4 +1,4 @@
-/** Holds a process of the service up at one of its writes, for a test to do something meanwhile. */
+/** Stops a process of the service at a write, while the test changes something else. */
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { OF_THIS_DATABASE, type TestDatabase } from './database.ts'
@@ -10,20 +10,20 @@ export interface Step {
   table: string
   /** `insert` by default. */
   event?: 'insert' | 'update' | 'delete'
-  /** Before the row is written, so that its commit never comes; or with the commit under way. */
+  /** Stops before the row is written, so that it is never committed, or during the commit. */
   moment: 'before' | 'behind'
-  /** A condition on `new` and `old`; any by default. */
+  /** A condition on `new` and `old`; any row by default. */
   when?: string
 }
 
 export interface HeldUp {
-  /** Resolves once somebody is held up. */
+  /** Resolves once a transaction is stopped. */
   met(): Promise<void>
-  /** Lets go, for good. Waits for the end of whoever was held up. */
+  /** Releases the block for good. Waits for the end of the stopped transactions. */
   letGo(): Promise<void>
 }
 
-/** Holds up whoever does such a step. */
+/** Stops every transaction that reaches this step. */
 export async function holdUp(database: TestDatabase, step: Step): Promise<HeldUp> {
   const { table, event = 'insert', moment, when = 'true' } = step
   const client = new pg.Client(database.url)

@@ -1,8 +1,9 @@
 /**
- * A worker of its own process, for the test that kills it: begins a job of the kind named, says
- * `began <id>`, and never ends it.
+ * A worker in a separate process, for the test that kills it: starts a job of the given kind, prints `began <id>`, and
+ * never ends it.
  */
 import { systemTime } from '../../src/lib/time.ts'
+import { alone } from '../../src/platform/db/index.ts'
 import { jobKind, openJobs } from '../../src/platform/jobs/index.ts'
 import { silentLog } from './server-address.ts'
 
@@ -10,6 +11,7 @@ const [address = '', name = ''] = process.argv.slice(2)
 const jobs = openJobs({
   clock: systemTime,
   address: JSON.parse(address),
+  changes: alone,
   log: silentLog,
   works: true,
 })

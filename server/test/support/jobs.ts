@@ -1,11 +1,13 @@
-/** Nodes that enqueue and work off jobs, on a database of a test, and a way to take it from them. */
+/** Nodes that enqueue and run jobs on a test database, and a connection that can be cut. */
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import {
-  type Changes,
+  alone,
   type DatabaseAddress,
+  type Outage,
   openScopes,
   type Scopes,
+  watchOutages,
 } from '../../src/platform/db/index.ts'
 import { type Jobs, openJobs } from '../../src/platform/jobs/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
@@ -19,19 +21,11 @@ export interface JobsNode {
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
   log: Logger
+  outage: Outage
   stop(): Promise<void>
 }
 
-const nobody: Changes = {
-  subscribe: () => () => undefined,
-  invalidate: () => undefined,
-  notify: () => undefined,
-  trusted: () => true,
-  isClosed: () => false,
-  stop: async () => undefined,
-}
-
-/** One process' worth of jobs, not started yet; stopped with the test. */
+/** Creates a node's jobs, not yet started. They stop with the test. */
 export function openNode(
   database: TestDatabase,
   options: {
@@ -40,23 +34,28 @@ export function openNode(
     maintenanceSeconds?: number
     rests?: () => boolean
     clock?: MovableClock
+    /** Whether the node receives its database's notifications. Always true by default. */
+    trusted?: () => boolean
   } = {},
 ): JobsNode {
   const logged: JobsNode['logged'] = []
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push([level, fields, message])
-  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const lines = { debug: () => undefined, info: at('info'), warn: at('warn'), error: at('error') }
   const clock = options.clock ?? movableClock()
+  const outage = watchOutages(lines as unknown as Logger, clock)
+  const { log } = outage
   const db = openScopes(database.address, {
     clock,
     size: 4,
-    changes: nobody,
-    log: log as Logger,
+    changes: alone,
+    log,
   })
   const jobs = openJobs({
     clock,
     address: options.address ?? database.address,
-    log: log as Logger,
+    changes: { ...alone, trusted: options.trusted ?? alone.trusted },
+    log,
     works: options.works ?? true,
     maintenanceSeconds: options.maintenanceSeconds ?? 1,
     ...(options.rests ? { rests: options.rests } : {}),
@@ -67,12 +66,13 @@ export function openNode(
     isOpen = false
     await jobs.close()
     await db.close()
+    outage.stop()
   }
   onTestFinished(stop)
-  return { jobs, db, clock, logged, log: log as Logger, stop }
+  return { jobs, db, clock, logged, log, outage, stop }
 }
 
-/** What is in the table of jobs of one kind, with the owner's eyes. */
+/** Returns the rows of one kind in the table of jobs, read as the owner. */
 export function rowsOf(database: TestDatabase, kind: string) {
   return database.sql<{
     id: string
@@ -89,7 +89,7 @@ export function rowsOf(database: TestDatabase, kind: string) {
   )
 }
 
-/** A tenant to enqueue for; returns its id. */
+/** Creates a tenant to enqueue for. Returns its id. */
 export async function aTenant(database: TestDatabase): Promise<number> {
   const [tenant] = await database.sql<{ id: number }>(
     `insert into tenants (name, subdomain) values ('Clinic', 'clinic-' || gen_random_uuid()) returning id`,
@@ -103,7 +103,7 @@ export interface Outages {
   up(): Promise<void>
 }
 
-/** A way to the database that can be cut: connections break, and new ones are refused. */
+/** Opens a connection to the database that can be cut: connections break, and new ones are refused. */
 export async function openOutages(database: TestDatabase): Promise<Outages> {
   const sockets = new Set<Socket>()
   const server = createServer((incoming) => {

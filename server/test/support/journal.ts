@@ -1,8 +1,8 @@
-/** The journal as its readers have it. */
+/** Reads the journal as its consumers do. */
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
-/** Waits until a reader has read all that was written so far, whatever held it back. */
+/** Waits until a consumer has read every entry written so far, even if older transactions held entries back. */
 export async function untilRead({ sql }: TestDatabase, consumer: string): Promise<void> {
   await until('the journal is read', async () => {
     const unread = await sql(

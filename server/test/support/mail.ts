@@ -1,4 +1,4 @@
-/** A node that sends mails, and a way to see all that it leaves behind meanwhile. */
+/** A node that sends mails, and access to everything it logs and stores. */
 import { systemClock } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import {
@@ -13,11 +13,11 @@ import { until } from './until.ts'
 
 export interface MailNode extends JobsNode {
   mailer: Mailer
-  /** Sends in a transaction of its own. */
+  /** Enqueues a mail in a transaction of its own. */
   send(mail?: Partial<MailMessage>): Promise<void>
-  /** Lets second attempts come at once, until no mail waits any more. */
+  /** Makes retries due immediately, until no mail is pending. */
   untilNoneWaits(): Promise<void>
-  /** Everything that someone with the log and the database could read. */
+  /** Returns everything that a reader of the log and the database could see. */
   traces(): Promise<string>
 }
 
@@ -66,7 +66,7 @@ export async function openMailNode(
   }
 }
 
-/** As if the wait for the next attempt were over. */
+/** Makes the next attempt due immediately. */
 export async function hurry(database: TestDatabase): Promise<void> {
   await database.sql(`update pgboss.job set start_after = now() where state = 'retry'`)
 }

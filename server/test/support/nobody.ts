@@ -1,4 +1,4 @@
-/** The account without rights, for tests that run as root and want a service that does not. */
+/** The unprivileged user account, for tests that run as root and start a service without privileges. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { isRoot } from './processes.ts'
@@ -8,7 +8,7 @@ const idOf = (flag: string) =>
 
 export const NOBODY = { uid: idOf('-u'), gid: idOf('-g') }
 
-/** Whether that account may run this Node and read the code; not so below `/root`, for example. */
+/** Returns whether the account can run this Node and read the code, which is false below `/root`. */
 export function codeReachable(): boolean {
   const main = join(import.meta.dirname, '../../src/main.ts')
   const tried = spawnSync(process.execPath, [main, '--help'], { ...NOBODY, cwd: '/' })

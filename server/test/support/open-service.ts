@@ -1,11 +1,11 @@
-/** The real application as tests open it, with a clock to move. Without Vitest, for the global setup. */
+/** The real application for tests, with a movable clock. Without Vitest, for the global setup. */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, type BackgroundWork, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
-import type { Role } from '../../src/core.ts'
+import type { ProcessRole } from '../../src/core.ts'
 import { givenOnly, type RootKeySource } from '../../src/platform/crypto/index.ts'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { UNDECLARED } from '../../src/platform/http/routes.ts'
@@ -17,32 +17,32 @@ import { type MovableClock, movableClock } from './time.ts'
 export interface Answer<T = any> {
   status: number
   headers: Record<string, string | string[] | number | undefined>
-  /** The body as JSON, that of a file as text; undefined when there is none. */
+  /** The body as JSON, or a file as text; undefined without a body. */
   body: T
 }
 
 export interface CallOptions {
   token?: string | undefined
   body?: unknown
-  /** A list is sent as a repeated parameter. */
+  /** The query parameters. A list is sent as a repeated parameter. */
   query?: Record<string, string | number | boolean | readonly string[]>
   headers?: Record<string, string>
-  /** The body as it is, in place of `body` as JSON. */
+  /** The raw body, in place of `body` as JSON. */
   payload?: string | Buffer
 }
 
 export interface OpenOptions {
   config?: Partial<Config>
-  /** The work that goes on in the background; none by default. */
+  /** The background work to run; none by default. */
   background?: readonly BackgroundWork[]
-  /** 'api' by default, and 'all' where background work is named. */
-  role?: Role
+  /** 'api' by default, and 'all' with background work. */
+  role?: ProcessRole
   rootKeys?: RootKeySource
   /** The folder of a built console, such as `await builtConsole()`; none by default. */
   consoleFolder?: string
-  /** One of its own by default. */
+  /** A new one by default. */
   clock?: MovableClock
-  /** Whether `clock` is wrong once it moves. By default the database's time moves with it. */
+  /** Set if `clock` is meant to be wrong when it moves. By default the database's time moves with it. */
   isClockWrong?: boolean
 }
 
@@ -54,7 +54,7 @@ export interface OpenedService {
   /** The data folder; without SMTP the mails are in its `outbox`. */
   dataDir: string
   call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
-  /** Resolves when the background work of these names has nothing left to do for now. */
+  /** Resolves when the background work of these names is idle. */
   idle(...works: BackgroundWork[]): Promise<void>
   close(): Promise<void>
 }
@@ -66,11 +66,11 @@ export const PUBLIC_URL = 'http://wardkeep.test'
 
 export const ROOT_KEY = Buffer.alloc(32, 7)
 
-/** Root keys as an operator gives them. */
+/** Root keys in the form in which an operator configures them. */
 export const rootKeys = (...keys: Buffer[]): RootKeySource =>
   givenOnly(...keys.map((key) => ({ key, from: 'the test' })))
 
-/** The configuration of tests: no limits, cheap hashes, no demo, receivers in the own process. */
+/** Returns the configuration of tests: no limits, cheap hashes, no demo, receivers in the same process. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
     ...readConfig({
@@ -82,10 +82,10 @@ export function testConfig(overrides: Partial<Config> = {}): Config {
       PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
       WRITE_RATE_LIMIT_PER_MINUTE: '0',
       TENANT_WRITE_RATE_LIMIT_PER_MINUTE: '0',
-      // Faults that a test makes are its own.
+      // Disabled, because tests create faults of their own.
       SELF_HEALING: 'off',
     }),
-    // The least cost that argon2 allows: what is tested here is not its strength.
+    // The lowest cost that argon2 allows, because these tests do not test the strength of hashes.
     PASSWORD_MEMORY_KIB: 64,
     PASSWORD_PASSES: 1,
     CARDNET_WEBHOOK_SECRET: [CARDNET_SECRET],
@@ -131,7 +131,7 @@ export async function openTestService(
   return { app, clock, logged, dataDir, idle, close, call: caller(app) }
 }
 
-/** What a browser sends with requests of the service's own pages. */
+/** The headers of a browser for requests from the service's own pages. */
 const OWN_PAGE = { 'sec-fetch-site': 'same-origin' }
 
 function caller(app: App): OpenedService['call'] {
@@ -163,7 +163,7 @@ function caller(app: App): OpenedService['call'] {
   }
 }
 
-/** As JSON; a file, JSON lines among them, as its text. */
+/** Parses JSON; returns a file, including JSON lines, as text. */
 function bodyOf({ headers, body }: { headers: Answer['headers']; body: string }) {
   if (body === '') return undefined
   return /\bjson/.test(String(headers['content-type'])) ? JSON.parse(body) : body

@@ -1,6 +1,6 @@
 /** Reads an OpenAPI document as its clients do. */
 
-/** Returns the part of `document` that `{$ref}` refers to; returns what is not a reference as it is. */
+/** Returns the part of `document` to which `{$ref}` refers. Returns other values unchanged. */
 export function referred(document: any, part: any): any {
   const path: string[] | undefined = part.$ref?.split('/').slice(1)
   return path ? path.reduce((at, step) => at[step], document) : part

@@ -1,4 +1,4 @@
-/** A server that speaks paygate's protocol, in the test's process: it can lag, lie, stall, and say no. */
+/** A server that speaks paygate's protocol, in the test's process: it can lag, lie, stall and refuse. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { atTheEnd } from './at-the-end.ts'
@@ -30,7 +30,7 @@ export interface Asked {
   authorization: string | undefined
 }
 
-/** In place of the answer that is due: bytes as they are, or none. */
+/** Replaces the correct response: with raw bytes, or with none. */
 export type Misbehaviour =
   | { status: number; body?: string; headers?: Record<string, string> }
   | 'stall'
@@ -39,22 +39,22 @@ export type Misbehaviour =
 export interface Paygate {
   /** `http://127.0.0.1:<port>/v3`, without a slash at its end. */
   url: string
-  /** Every request, in the order in which they came. */
+  /** Every request, in order of arrival. */
   asked: Asked[]
   payments: Map<string, ApiPayment>
   refunds: Map<string, ApiRefund>
   /** Adds a payment, or changes it. */
   put(payment: Partial<ApiPayment> & { id: string }): ApiPayment
-  /** The notice of it, as the provider would send it now. */
+  /** Returns the notification about it, as the provider would send it now. */
   noticeOf(event: string, object: ApiPayment | ApiRefund): string
-  /** Answers so from now on, where it answers at all; undefined to behave. */
+  /** Replaces the responses from now on. Undefined restores the correct responses. */
   misbehave(how: ((asked: Asked, index: number) => Misbehaviour | undefined) | undefined): void
-  /** Requests that are not answered yet, and the most that there have been at once. */
+  /** The number of requests without a response so far, and the largest number at one time. */
   open(): number
   mostOpen(): number
-  /** Answers those that it has stalled with what is due now. */
+  /** Responds to stalled requests with the current state. */
   goOn(): void
-  /** Takes other credentials from now on. */
+  /** Accepts only these credentials from now on. */
   changeKey(key: string): void
   close(): Promise<void>
 }
@@ -108,7 +108,7 @@ export async function openPaygateApi({ page = 100 }: { page?: number } = {}): Pr
     return object ? [200, object] : [404, { type: 'error', code: 'not_found' }]
   }
 
-  /** The newest first, as such lists are; a cursor names where the next page starts. */
+  /** Sorts the newest first, as such lists do. A cursor names where the next page starts. */
   function listed(query: URLSearchParams): object {
     const since = Date.parse(query.get('created_at.gte') ?? '')
     const size = Math.min(Number(query.get('limit')), page)

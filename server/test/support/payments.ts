@@ -1,4 +1,4 @@
-/** Notices as cardnet writes and signs them, with the secret that the services of tests have. */
+/** Notifications as cardnet writes and signs them, with the secret in the configuration of tests. */
 import { createHmac, randomUUID } from 'node:crypto'
 
 export const CARDNET_SECRET = 'whsec_of the tests alone'
@@ -10,7 +10,7 @@ export interface CardnetNotice {
   data: { object: Record<string, unknown> }
 }
 
-/** A notice as cardnet writes it. */
+/** Builds a notification as cardnet writes it. */
 export function cardnetNotice(
   type: string,
   object: Record<string, unknown> = {},
@@ -25,7 +25,7 @@ export function cardnetNotice(
   }
 }
 
-/** The header that a secret makes of a body. @param t seconds since the epoch */
+/** Returns the signature header of a body for a secret. @param t seconds since the epoch */
 export function cardnetSignature(
   body: string | Buffer,
   t = Math.floor(Date.now() / 1000),

@@ -1,4 +1,4 @@
-/** People of tests, with sessions that are started without asking for their passwords. */
+/** Users for tests, with sessions that start without their passwords. */
 
 import { accessTokens } from '../../src/features/auth/tokens/access-tokens.ts'
 import type { Role } from '../../src/lib/roles.ts'
@@ -23,22 +23,22 @@ export interface Clinic {
   people: Record<(typeof STAFF)[number], Person>
 }
 
-/** The people of the golden template; access tokens are signed anew for each test. */
+/** The users of the golden template. Access tokens are signed again for each test. */
 export interface GoldenPeople {
-  /** Absent once a test has taken the superadmin. */
+  /** The superadmin, or undefined once a test has used it. */
   root?: Person
-  /** By subdomain; without those that a test has taken. */
+  /** The clinics by subdomain, without those that a test has already used. */
   clinics: Record<string, Clinic>
 }
 
-/** How requests that are injected present themselves. */
+/** The headers of injected requests. */
 const ORIGIN = {
   ip: '127.0.0.1',
   user_agent: 'lightMyRequest',
   request_id: '00000000-0000-4000-8000-000000000000',
 }
 
-/** A token response, as sign-in answers it. */
+/** A token response, as returned by sign-in. */
 export interface Tokens {
   user_id: number
   tenant_id: number
@@ -85,7 +85,7 @@ export async function confirmAddress({ app }: OpenedService, id: number): Promis
 export const superadminOf = (service: OpenedService): Promise<Person> =>
   signInAs(service, { ...SUPERADMIN, subdomain: 'platform' })
 
-/** Returns the person with an access token that the service signs now, for the session of the old one. */
+/** Returns the person with a new access token for the session of the old one. */
 export function withFreshToken({ app, clock }: OpenedService, person: Person): Person {
   const [, claims = ''] = person.token.split('.')
   const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString())

@@ -1,4 +1,4 @@
-/** A proxy that maps `/app/` to the service and strips it, as a `PUBLIC_URL` with a path has one. */
+/** A proxy that maps `/app/` to the service and strips it, like a `PUBLIC_URL` with a path. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -8,9 +8,9 @@ import type { Service } from './service.ts'
 export const PREFIX = '/app'
 
 /**
- * The path of the service that is reached by what a page names.
+ * Returns the path at the service for a link of a page.
  * @param page the page's own path at the service
- * @throws Error for what leads out of the prefix, to somebody else
+ * @throws Error for a link that leaves the prefix
  */
 export function pathBehind(named: string, page: string): string {
   const { pathname, search } = new URL(named, `http://proxy${PREFIX}${page}`)
@@ -18,7 +18,7 @@ export function pathBehind(named: string, page: string): string {
   return pathname.slice(PREFIX.length) + search
 }
 
-/** Opens the proxy; returns the address that `PUBLIC_URL` would hold. Closed with the test or its file. */
+/** Opens the proxy. Returns the address for `PUBLIC_URL`. Closed with the test or its file. */
 export async function openPrefixProxy(service: Service): Promise<string> {
   const proxy = createServer((request, response) => void passOn(service, request, response))
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))

@@ -1,4 +1,4 @@
-/** The `wardkeep` command as a process of its own: what it says, how it ends, and calls over HTTP. */
+/** The `wardkeep` command in a separate process: its output, its exit, and calls over HTTP. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -8,7 +8,7 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 export const ADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
 
-/** What a service of these tests runs with: any free port, no demo, no limits, a known superadmin. */
+/** The configuration of a service in these tests: any free port, no demo, no limits, a known superadmin. */
 export const PLAIN = {
   PORT: '0',
   DEMO: 'false',
@@ -22,7 +22,10 @@ export const PLAIN = {
   SELF_HEALING: 'off',
 }
 
-/** What a program inherits of the tests' environment: where programs are, and the clock of `scripts/test-at.mjs`. */
+/**
+ * The variables that a program inherits from the tests' environment: program paths, and the clock of
+ * `scripts/test-at.mjs`.
+ */
 export const INHERITED: Record<string, string> = Object.fromEntries(
   ['PATH', 'LD_PRELOAD', 'SHIFT_SECONDS'].flatMap((name) => {
     const value = process.env[name]
@@ -44,11 +47,11 @@ export interface Command {
 }
 
 export interface RunOptions {
-  /** Runs as this account, where the tests run as root. */
+  /** Runs as this account, if the tests run as root. */
   account?: { uid: number; gid: number } | undefined
   /** The folder to run in. */
   cwd?: string
-  /** What it is run by, such as `nice`: it takes the place of itself, so that signals arrive. */
+  /** A wrapper such as `nice`, which replaces itself with the program, so that signals arrive. */
   by?: readonly string[]
 }
 
@@ -104,7 +107,7 @@ export async function finished(
   return { code, signal, stdout: run.stdout(), stderr: run.stderr() }
 }
 
-/** The lines on stderr of a start that is refused: a sentence each, without a stack. */
+/** Returns the lines on stderr of a refused start: a sentence each, without a stack. */
 export async function refusedStart(
   env: NodeJS.ProcessEnv,
   options?: RunOptions,
@@ -124,17 +127,17 @@ export interface HttpAnswer {
 
 export interface RunningService extends Command {
   readonly address: string
-  /** One request. @throws when the connection fails */
+  /** Sends one request. @throws when the connection fails */
   call(
     method: string,
     path: string,
     options?: { token?: string; body?: unknown; headers?: Record<string, string> },
   ): Promise<HttpAnswer>
-  /** Asks for a stop and waits until it has ended. */
+  /** Requests a shutdown and waits for the end. */
   stop(): Promise<Ended>
 }
 
-/** Starts the service and waits until it says where it is. */
+/** Starts the service and waits until it prints its address. */
 export async function startService(
   env: NodeJS.ProcessEnv,
   options?: RunOptions,
@@ -187,7 +190,7 @@ async function request(
   }
 }
 
-/** Signs in; returns the access token. */
+/** Signs in. Returns the access token. */
 export async function tokenOf(
   service: Pick<RunningService, 'call'>,
   credentials: { email: string; password: string; subdomain?: string } = {
@@ -200,7 +203,7 @@ export async function tokenOf(
   return body.access_token
 }
 
-/** A port of the loopback that is free now. */
+/** Returns a port of the loopback that is free now. */
 export async function freePort(): Promise<number> {
   const { createServer } = await import('node:net')
   const server = createServer()

@@ -1,10 +1,10 @@
-/** The processes of the machine, as tests look for those that should be gone. */
+/** Inspects the machine's processes, for tests that check which processes have ended. */
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { until } from './until.ts'
 
 export const isRoot = process.getuid?.() === 0
 
-/** Every process that works in the folder or names it in its command. */
+/** Returns every process that works in the folder or names it in its command. */
 export async function processesOn(folder: string): Promise<number[]> {
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -15,14 +15,14 @@ export async function processesOn(folder: string): Promise<number[]> {
   return found
 }
 
-/** Resolves when no process is on the folder any more. */
+/** Resolves when no process uses the folder any longer. */
 export function nobodyLeft(folder: string): Promise<true> {
   return until(`no process is left on ${folder}`, async () =>
     (await processesOn(folder)).length === 0 ? true : undefined,
   )
 }
 
-/** The pids of a process's children. */
+/** Returns the pids of a process's children. */
 export async function childrenOf(parent: number): Promise<number[]> {
   const text = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
   return text

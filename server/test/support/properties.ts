@@ -1,6 +1,6 @@
 /**
- * Properties of whatever values, of which each run takes the same: what fails here fails for everybody. `FUZZ_SEED` has
- * others taken.
+ * Property tests with the same generated values in each run, so a failure is reproducible. `FUZZ_SEED` selects other
+ * values.
  */
 import fc from 'fast-check'
 

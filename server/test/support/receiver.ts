@@ -1,4 +1,4 @@
-/** A real receiver of webhooks in the test's process: keeps what arrives, and answers as it is told. */
+/** A real webhook receiver in the test's process. It records requests, and responds as configured. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,53 +13,53 @@ export interface Received {
   /** The `webhook-timestamp` header: seconds since the Unix epoch. */
   timestamp: number
   headers: Record<string, string>
-  /** As it came over the wire. */
+  /** The raw body. */
   body: string
-  /** With the query. */
+  /** The path with the query. */
   path: string
-  /** When all of it was there, in milliseconds by the receiver's clock. */
+  /** When the request had arrived completely, in milliseconds by the receiver's clock. */
   at: number
 }
 
-/** An answer, or what a broken receiver does in its place: drops the connection, or never answers. */
+/** A response, or the behaviour of a broken receiver: it drops the connection, or never responds. */
 export type Reply =
   | {
       status: number
       headers?: Record<string, string>
-      /** Sent as it is; an iterable is sent piece by piece, and may have no end. */
+      /** The body, sent unchanged. An iterable is sent in pieces, and may be endless. */
       body?: string | Buffer | AsyncIterable<string | Buffer>
-      /** How long the receiver thinks before it answers. */
+      /** How long the receiver waits before it responds. */
       delayMs?: number
     }
   | 'reset'
   | 'stall'
 
-/** Decides on the answer; `index` counts the requests from 0. */
+/** Chooses the response. `index` counts the requests from 0. */
 export type Answering = (request: Received, index: number) => Reply | Promise<Reply>
 
 export interface Receiver {
-  /** `http://127.0.0.1:<port>/hook`. Any other path is taken as well. */
+  /** `http://127.0.0.1:<port>/hook`. Any other path is accepted too. */
   url: string
-  /** Every request, in the order in which they arrived; the refused ones too. */
+  /** Every request in order of arrival, including refused ones. */
   received: Received[]
-  /** How many requests are not answered yet. */
+  /** Returns the number of requests that have no response yet. */
   open(): number
-  /** Answers what comes from now on in another way. */
+  /** Replaces the responses from now on. */
   answerWith(answer: Answering): void
   /**
-   * Verifies every request so far, as a receiver that knows this one secret would have on arrival.
-   * Answers the messages. @throws WebhookVerificationError for the first that is not right
+   * Verifies every request so far, as a receiver with this secret would on arrival. Returns the messages. @throws
+   * WebhookVerificationError for the first invalid one
    */
   verifyWith(secret: string, requests?: readonly Received[]): any[]
   close(): Promise<void>
 }
 
 export interface ReceiverOptions {
-  /** 200 without a body unless told otherwise. */
+  /** 200 without a body by default. */
   answer?: Answering
-  /** The service's clock where the test moves it: whether a message is fresh is judged by it. */
+  /** The service's clock if the test moves it, used to check that messages are recent. */
   clock?: Clock
-  /** 0, the default, for any that is free. */
+  /** 0, the default, for any free port. */
   port?: number
 }
 
@@ -135,7 +135,7 @@ async function send(
   response.end()
 }
 
-/** The library asks the system for the time, so for its one call the system's is that of the arrival. */
+/** Verifies a request. The library reads the system clock, which shows the time of arrival during the call. */
 function verify(secret: string, { headers, body, at }: Received): unknown {
   const webhook = secret.startsWith('whsec_')
     ? new Webhook(secret)

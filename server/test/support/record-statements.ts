@@ -1,13 +1,13 @@
 /**
- * Notes which statements the service runs in each test file, when `RECORD_STATEMENTS` names a folder:
- * what `scripts/second-run.mjs` chooses the files from that run on another PostgreSQL as well.
+ * Records which statements the service runs in each test file, when `RECORD_STATEMENTS` names a folder.
+ * `scripts/second-run.mjs` uses this to choose the files that run on another PostgreSQL too.
  */
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { withDatabase } from './server-address.ts'
 
-/** A statement without what differs between two runs of it: numbers, and how long its lists are. */
+/** Returns a statement without numbers and the lengths of lists, which differ between runs. */
 export const fingerprintOf = (text: string): string =>
   text
     .replace(/\s+/g, ' ')
@@ -24,11 +24,11 @@ interface Connection {
 }
 
 /**
- * Notes each statement with how it ended: with rows, with none, or with an SQLSTATE.
- * @returns ends it
+ * Records each statement with its result: rows, no rows, or an SQLSTATE.
+ * @returns a function that ends the recording
  */
 export async function record(note: (line: string) => void): Promise<() => void> {
-  // Not at the top: most files of pure functions never load the driver.
+  // Imported here, because most files of pure functions never load the driver.
   const { default: pg } = await import('pg')
   const reference = new pg.Client(withDatabase(inject('server'), null))
   const isOfService = ({ host, port, connectionParameters }: Connection) =>
@@ -37,7 +37,7 @@ export async function record(note: (line: string) => void): Promise<() => void> 
     connectionParameters.application_name === 'wardkeep'
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function (this: Connection, ...args: any[]): any {
-    // The driver's overloads have no one signature to call them all by.
+    // The driver's overloads have no single signature that covers all of them.
     const result: any = (query as any).apply(this, args)
     const text = typeof args[0] === 'string' ? args[0] : args[0]?.text
     if (typeof text !== 'string' || !isOfService(this)) return result
@@ -56,7 +56,7 @@ export async function record(note: (line: string) => void): Promise<() => void> 
   }
 }
 
-/** What the running file has noted; the driver is patched once in a process. */
+/** The records of the running file. The driver is patched once in a process. */
 let noted: Set<string> | undefined
 
 /** Records the statements of the file that starts now, if `RECORD_STATEMENTS` names a folder. */

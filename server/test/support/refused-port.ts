@@ -1,27 +1,27 @@
-/** A port of 127.0.0.1 that refuses connections for as long as it is kept. */
+/** A port of 127.0.0.1 that refuses connections until it is released. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface RefusedPort {
   port: number
-  /** Gives the port free, so that it can be listened on at once. */
+  /** Releases the port, so that another listener can use it immediately. */
   free(): Promise<void>
 }
 
-/** Below those that systems give out by themselves: a port that is given free here is given to nobody else. */
+/** Below the ports that systems assign automatically, so no other process gets a released port. */
 const [LOWEST, HIGHEST] = [20_000, 30_000]
 
 /**
- * Takes a port that nothing listens on. It is the near end of a connection of our own: no other
- * process is given it, as happens with the port of a server that was closed.
+ * Takes a port that nothing listens on: the near end of a connection between two sockets of this process. No other
+ * process can get it, unlike the port of a closed server.
  */
 export async function refusedPort(): Promise<RefusedPort> {
   const server = createServer((far) => far.on('error', () => undefined))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const near = await connectFromUnused((server.address() as AddressInfo).port)
-  // Accepts nobody else; it ends with its only connection.
+  // Accepts no other connection, and ends with its only one.
   server.close()
   near.on('error', () => undefined)
   return {
@@ -34,7 +34,7 @@ export async function refusedPort(): Promise<RefusedPort> {
   }
 }
 
-/** Connects from a port that nobody has: the first that is free of some taken at random. */
+/** Connects from a free port, tried at random. */
 async function connectFromUnused(port: number): Promise<Socket> {
   for (;;) {
     const near = connect({ port, host: '127.0.0.1', localPort: randomInt(LOWEST, HIGHEST) })

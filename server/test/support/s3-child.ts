@@ -1,6 +1,7 @@
-/** A process of its own that writes an object without an end: `s3-child.ts URL NAME`. It is killed. */
+/** A separate process that writes an endless object: `s3-child.ts URL NAME`. A test kills it. */
+
+import { parseS3Url } from '../../src/config/s3-url.ts'
 import { s3Store } from '../../src/features/backups/stores/s3/s3.ts'
-import { parseS3Url } from '../../src/lib/s3-url.ts'
 import { systemTime } from '../../src/lib/time.ts'
 
 const [url = '', name = ''] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 /**
- * A bucket for tests: a server that speaks S3 and verifies its signatures, and in front of it what that one
- * lacks (pending uploads, versions and their locks, checksums, If-Match) and what goes wrong on the way.
+ * A bucket for tests: a server that speaks S3 and verifies its signatures. The front adds what that server lacks
+ * (pending uploads, versions and their locks, checksums, If-Match) and simulates failures.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -20,18 +20,18 @@ import { atTheEnd } from './at-the-end.ts'
 export const BUCKET = 'backups'
 const KEY = 'S3RVER'
 
-/** A request as it came. */
+/** A request as received. */
 export interface Asked {
   method: string
   path: string
-  /** Behind the bucket, without the query. */
+  /** The object key after the bucket, without the query. */
   key: string
   query: URLSearchParams
   headers: IncomingMessage['headers']
   body: Buffer
 }
 
-/** What becomes of a request in place of its answer; `undone` is done, and its answer lost. */
+/** A failure in place of the response. With `undone`, the request is carried out but its response is lost. */
 export type Mishap =
   | { status: number; code?: string; message?: string }
   | 'reset'
@@ -40,18 +40,18 @@ export type Mishap =
   | 'stall'
 
 export interface S3Server {
-  /** With its credentials, as BACKUP_S3_URL has it. */
+  /** The URL with credentials, as in BACKUP_S3_URL. */
   url: string
   asked: Asked[]
-  /** Decides on what goes wrong from now on. */
+  /** Chooses which requests fail from now on. */
   breakWith(mishap: (asked: Asked) => Mishap | undefined): void
-  /** The uploads that are neither completed nor aborted, by their ids. */
+  /** The uploads that are neither completed nor aborted, by id. */
   uploads: Map<string, { key: string; begunAt: number }>
-  /** Objects whose deletion was asked for without naming a version: they would only be hidden. */
+  /** Objects deleted without a version, which would only hide them. */
   hidden: string[]
-  /** The time by which locks end and uploads begin; it stands still. */
+  /** The time at which locks end and uploads start. It stands still. */
   now: number
-  /** Where the objects lie. */
+  /** The folder of the objects. */
   folder: string
   close(): Promise<void>
 }
@@ -83,7 +83,7 @@ export async function openS3(): Promise<S3Server> {
     close,
   }
   const server = createServer((request, response) => {
-    // A connection that was cut is cut.
+    // A cut connection needs no answer.
     answer(front, request, response).catch(() => request.socket.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -129,10 +129,10 @@ async function answer(
   return response.write(body.subarray(0, body.length / 2), () => request.socket.destroy())
 }
 
-/** Objects on a page of a list. */
+/** The number of objects on a page of a list. */
 const PAGE = 2
 
-/** Makes pages of a list, each behind the name that the token holds. */
+/** Splits a list into pages, each starting after the name in the token. */
 function paged({ query }: Asked, answer: Answer): Answer {
   if (!query.has('list-type') || answer.status !== 200) return answer
   const key = (object: string) => /<Key>(.*?)<\/Key>/.exec(object)?.[1] ?? ''
@@ -153,11 +153,11 @@ interface Answer {
   body: Buffer
 }
 
-/** Asks the server behind, with the signature as it came. */
+/** Forwards a request to the server with its original signature. */
 async function ask(front: Front, asked: Asked): Promise<Answer> {
   const { method, query } = asked
   const { authorization, ...unsigned } = asked.headers
-  // Its own pages are none: it makes tokens with a cipher that no OpenSSL has any more.
+  // The server's own pages do not work: its tokens use a cipher that OpenSSL no longer has.
   const isLater = query.has('continuation-token')
   const path = isLater ? asked.path.replace(/&continuation-token=[^&]*/, '') : asked.path
   const headers = isLater || !authorization ? unsigned : asked.headers
@@ -181,7 +181,7 @@ async function ask(front: Front, asked: Asked): Promise<Answer> {
   return { status, headers: { ...answered.headers, ...own }, body }
 }
 
-/** What has changed by what was answered. */
+/** Records the changes made by a successful request. */
 function remember({ uploads, locks, now }: Front, asked: Asked, body: Buffer): void {
   const { method, key, query, headers } = asked
   const until = headers['x-amz-object-lock-retain-until-date']
@@ -194,7 +194,7 @@ function remember({ uploads, locks, now }: Front, asked: Asked, body: Buffer): v
   if (method === 'DELETE') locks.delete(key)
 }
 
-/** Answers itself what the server behind knows nothing of. */
+/** Answers requests that the server does not support. */
 function own(front: Front, { method, key, query }: Asked): Answer | undefined {
   const id = query.get('uploadId')
   if (method === 'DELETE' && id !== null) {
@@ -209,7 +209,7 @@ function own(front: Front, { method, key, query }: Asked): Answer | undefined {
   return undefined
 }
 
-/** One upload a page, so that there are pages. */
+/** Returns one upload per page, so that there are several pages. */
 function listed({ uploads }: Front, query: URLSearchParams): Answer {
   const all = [...uploads]
     .filter(([, { key }]) => key.startsWith(query.get('prefix') ?? ''))
@@ -224,7 +224,7 @@ function listed({ uploads }: Front, query: URLSearchParams): Answer {
   return { status: 200, headers: {}, body: Buffer.from(xml) }
 }
 
-/** Refuses what S3 refuses and the server behind does not. */
+/** Refuses requests that S3 refuses and the server does not. */
 async function refused(front: Front, asked: Asked, response: ServerResponse): Promise<boolean> {
   const { method, key, query, headers, body } = asked
   const isSent = method === 'PUT' || body.length > 0

@@ -1,4 +1,4 @@
-/** What the tests use of a server that speaks S3. */
+/** The types that the tests use of a server that speaks S3. */
 declare module '@20minutes/s3rver' {
   export default class S3rver {
     constructor(options: {

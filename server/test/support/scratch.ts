@@ -4,7 +4,7 @@ import { atTheEnd } from './at-the-end.ts'
 import { clusterFolder } from './folders.ts'
 import { isRoot, nobodyLeft } from './processes.ts'
 
-/** A folder for a cluster that goes with the test, or its file, once every process on it has. */
+/** Creates a folder for a cluster. It is removed with the test or its file, after all its processes have ended. */
 export async function scratch(): Promise<string> {
   const path = await clusterFolder('wardkeep-test-')
   if (isRoot) await chmod(path, 0o711)

@@ -1,13 +1,13 @@
-/** Where the run's PostgreSQL is, and how its databases are addressed. */
+/** The run's PostgreSQL server, and the addresses of its databases. */
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 
-/** A server, as the global setup hands it to the test files. */
+/** A server, as the global setup passes it to the test files. */
 export type ServerAddress =
   | { url: string }
   | { host: string; port: number; user: string; database: string; password?: string }
 
-/** The address of one database of the server; null for the one to administer it from. */
+/** Returns the address of one database of the server; null for its administration database. */
 export function withDatabase(
   server: ServerAddress,
   name: string | null,

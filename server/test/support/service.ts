@@ -1,4 +1,4 @@
-/** The service for tests: the real application on a database of its own. */
+/** Opens the real application for a test, on its own database. */
 import { atTheEnd } from './at-the-end.ts'
 import { goldenDatabase, type TestDatabase } from './database.ts'
 import { type OpenedService, type OpenOptions, openTestService } from './open-service.ts'
@@ -18,8 +18,8 @@ export interface Service extends OpenedService {
 }
 
 /**
- * Opens the service, on a copy of the golden template by default; several can share a database, as
- * nodes do. Nothing runs in the background but what is named. Closed with the test or its file.
+ * Opens the service, on a copy of the golden template by default. Several can share a database, like nodes. Only the
+ * named background work runs. Closed with the test or its file.
  */
 export async function openService(
   options: OpenOptions & { database?: TestDatabase } = {},

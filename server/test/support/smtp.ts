@@ -1,4 +1,4 @@
-/** A real SMTP server in the test's process, which takes mails or fails in the ways asked for. */
+/** A real SMTP server in the test's process, which accepts mails or fails in the requested ways. */
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { onTestFinished } from 'vitest'
@@ -18,26 +18,26 @@ export interface Refusal {
   status?: string
 }
 
-/** What befalls one delivery; `accept` is the rule. */
+/** The outcome of a delivery; usually `accept`. */
 export type Fate = 'accept' | 'stall at the greeting' | 'stall at the end' | 'die in DATA' | Refusal
 
 export interface SmtpServer {
   port: number
-  /** What it has answered 250 to. */
+  /** The mails that were answered with 250. */
   accepted: Accepted[]
-  /** How many connections were made. */
+  /** Returns how many connections were made. */
   connections(): number
-  /** What was signed in with. */
+  /** The passwords used to sign in. */
   passwords: string[]
   close(): Promise<void>
 }
 
 export interface SmtpOptions {
-  /** The fate of each connection in turn; those that come after are accepted. */
+  /** The outcome of each connection in turn. Later connections are accepted. */
   fates?: Fate[]
   port?: number
   tls?: { key: string; cert: string }
-  /** TLS from the first byte, as smtps has it. */
+  /** TLS from the first byte, as in smtps. */
   isImplicit?: boolean
 }
 

@@ -1,58 +1,38 @@
-/** The time source of tests: the real one, until a test moves it. */
+/** The time source of tests. It follows the real time until a test moves it. */
 import type { Time } from '../../src/lib/time.ts'
 import { until } from './until.ts'
 
 export interface MovableClock extends Time {
-  /** Moves the date forward, as a correction of the system clock does. Timers and `monotonic` do not notice. */
+  /** Moves the date forward, like a correction of the system clock. Timers and `monotonic` are not affected. */
   advance(ms: number): void
   /** Lets time pass: the date and `monotonic` move, and every timer that is due by then fires before this returns. */
   elapse(ms: number): void
-  /** Waits until code waits for `ms`, by `delay` or `after`, and lets that time pass. */
+  /** Waits until code calls `delay` or `after` with `ms`, and then lets that time pass. */
   elapseOnceWaiting(ms: number): Promise<void>
-  /** Returns whether code waits for `ms`: by `delay` or `after`, or by the named one alone. */
-  isWaiting(ms: number, by?: 'delay' | 'after'): boolean
-  /** Returns how many repeated calls are set and not cancelled. */
+  /** Returns the number of repeating timers that are set and not cancelled. */
   repeating(): number
-  /** Stops the date: from here on it moves with `advance` and `elapse` alone. Timers go on. */
+  /** Stops the date: from here on it moves only with `advance` and `elapse`. Timers continue. */
   stop(): void
 }
 
 interface Timer {
   ms: number
-  kind: 'delay' | 'after' | 'every'
+  kind: 'once' | 'every'
   dueAt: number
   work(): void
   real: NodeJS.Timeout | undefined
 }
 
-/** Returns the real time, which a test can move. Several services may share one. */
+/** Returns a time source that follows the real time and that a test can move. Several services may share it. */
 export function movableClock(): MovableClock {
   return clockOn({ date: Date.now, monotonic: () => performance.now(), isRunning: true })
 }
 
-/** Returns a time that stands still: nothing fires but by `elapse`. */
+/** Returns a time source that stands still. Timers fire only through `elapse`. */
 export function frozenClock(): MovableClock {
-  // Whole milliseconds: with a fraction, sums of what elapses may fall short of a limit by a rounding error.
+  // Whole milliseconds, because sums of fractions may miss a limit by a rounding error.
   const [date, monotonic] = [Date.now(), Math.floor(performance.now())]
   return clockOn({ date: () => date, monotonic: () => monotonic, isRunning: false })
-}
-
-/**
- * Lets each `delay` of `ms` pass while the work runs. Returns what the work returns. Pollers wait by `after`, so theirs
- * do not count.
- */
-export async function passWaits<T>(clock: MovableClock, ms: number, work: Promise<T>): Promise<T> {
-  let isOver = false
-  const ended = work.finally(() => {
-    isOver = true
-  })
-  // The caller sees a failure when it awaits the result.
-  ended.catch(() => undefined)
-  while (!isOver) {
-    if (clock.isWaiting(ms, 'delay')) clock.elapse(ms)
-    await new Promise((resolve) => void setImmediate(resolve))
-  }
-  return ended
 }
 
 interface Source {
@@ -94,14 +74,12 @@ function clockOn(source: Source): MovableClock {
     (kind: Timer['kind']): Time['after'] =>
     (ms, work) =>
       set(kind, ms, work)
-  const isWaiting: MovableClock['isWaiting'] = (ms, by) =>
-    [...timers].some(
-      (timer) => timer.ms === ms && (by ? timer.kind === by : timer.kind !== 'every'),
-    )
+  const isWaiting = (ms: number) =>
+    [...timers].some((timer) => timer.ms === ms && timer.kind !== 'every')
 
   function elapse(ms: number): void {
     const until = monotonic() + ms
-    // Timers that fire may set others, which are due within the same time.
+    // Timers that fire may set others, which may be due within the same time.
     for (let next = first(timers, until); next; next = first(timers, until)) {
       pass(Math.max(0, next.dueAt - monotonic()))
       fire(next)
@@ -118,7 +96,7 @@ function clockOn(source: Source): MovableClock {
   return {
     now: () => (stoppedAt ?? source.date()) + moved,
     monotonic,
-    after: setterOf('after'),
+    after: setterOf('once'),
     every: (ms, work) => {
       const cancel = repeat(setterOf('every'), ms, work)
       repeats.add(cancel)
@@ -128,12 +106,11 @@ function clockOn(source: Source): MovableClock {
       }
     },
     repeating: () => repeats.size,
-    delay: (ms, { signal } = {}) => delayBy(setterOf('delay'), ms, signal),
+    delay: (ms, { signal } = {}) => delayBy(setterOf('once'), ms, signal),
     advance(ms) {
       moved += ms
     },
     elapse,
-    isWaiting,
     async elapseOnceWaiting(ms) {
       await until(`something to wait for ${ms} ms`, () => isWaiting(ms) || undefined)
       elapse(ms)

@@ -1,4 +1,4 @@
-/** Waits for a condition that nothing announces. */
+/** Polls for a condition of which no event informs the test. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**

@@ -1,4 +1,4 @@
-/** Guesses at one account: five are free, then each doubles the wait, and no wait is for good. */
+/** Wrong guesses at one account: five are free, then each one doubles the wait, up to a limit. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { forgive } from '../support/accounts.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -20,7 +20,7 @@ beforeEach(async () => {
   owner = await makeSomeone(service, clinic)
 })
 
-/** Every guess comes from elsewhere, so that only the account counts. */
+/** Returns a new IP address for every guess, so that only the account's count matters. */
 function elsewhere(): string {
   guesses += 1
   return `2001:db8:${guesses.toString(16)}::1`
@@ -32,8 +32,8 @@ const enter = () => attempt(service, { email: owner.email, from: elsewhere() })
 const waitOf = async (answer: ReturnType<typeof guess>) =>
   Number((await answer).headers['retry-after'])
 
-describe('after five failures', () => {
-  test('the next guess is told to wait, a right one too', async () => {
+describe('after five failed sign-ins to an account', () => {
+  test('the next attempt has to wait, even with the correct password', async () => {
     expect(await guessUntilRefused(guess)).toEqual({ guesses: 5, wait: 5 })
     const refused = await enter()
     expect(refused).toMatchObject({
@@ -43,7 +43,7 @@ describe('after five failures', () => {
     expect(refused.headers['retry-after']).toMatch(/^[1-9]\d*$/)
   })
 
-  test('each further one doubles the wait, up to a quarter of an hour and no more', async () => {
+  test('the wait doubles with each failure, up to a quarter of an hour', async () => {
     let { wait } = await guessUntilRefused(guess)
     const waits = [wait]
     for (let round = 0; round < 10; round += 1) {
@@ -57,16 +57,16 @@ describe('after five failures', () => {
     expect((await enter()).status).toBe(200)
   })
 
-  test('asking while one must wait makes the wait no longer', async () => {
+  test('an attempt during the wait does not extend it', async () => {
     const { wait } = await guessUntilRefused(guess)
     for (let times = 0; times < 20; times += 1) expect((await guess()).status).toBe(429)
     service.clock.advance(wait * 1000)
     expect((await enter()).status).toBe(200)
   })
 
-  test('a right sign-in makes its address known, whose own count it clears', async () => {
+  test('a correct sign-in makes its IP address known, and resets the failures from that address', async () => {
     const home = elsewhere()
-    // The fifth failure makes the account wait; from then on two mistakes in a row are free here.
+    // The fifth failure throttles the account. After that, this IP address may fail twice in a row.
     for (let round = 0; round < 6; round += 1) {
       for (let times = 0; times < 2; times += 1)
         await attempt(service, { email: owner.email, password: WRONG, from: home })
@@ -74,20 +74,20 @@ describe('after five failures', () => {
     }
   })
 
-  test('an hour without a failure forgets them', async () => {
+  test('failures are forgotten after an hour without another one', async () => {
     for (let times = 0; times < 4; times += 1) await guess()
     service.clock.advance(60 * 60 * 1000)
     expect(await guessUntilRefused(guess)).toEqual({ guesses: 5, wait: 5 })
   })
 
-  test('other accounts of the tenant are as free as before', async () => {
+  test('other accounts of the tenant are unaffected', async () => {
     await guessUntilRefused(guess)
     const { email } = await makeSomeone(service, clinic)
     expect((await attempt(service, { email, from: elsewhere() })).status).toBe(200)
   })
 })
 
-describe('one account', () => {
+describe('the failure count of an account', () => {
   test.each([
     ['upper case', (email: string) => email.toUpperCase()],
     ['full-width forms', (email: string) => email.replace('user', 'ｕｓｅｒ')],
@@ -99,7 +99,7 @@ describe('one account', () => {
     ['a Hangul filler', (email: string) => `${email}\u3164`],
     ['a space', (email: string) => email.replace('@', '\u2003@')],
     ['a control character', (email: string) => email.replace('@', '\u0007@')],
-  ])('is counted as one when it is typed with %s', async (_, spell) => {
+  ])('is the same when the e-mail address is typed with %s', async (_, spell) => {
     for (let times = 0; times < 3; times += 1)
       expect((await guess(spell(owner.email))).status).toBe(401)
     for (let times = 0; times < 2; times += 1) expect((await guess()).status).toBe(401)
@@ -107,7 +107,7 @@ describe('one account', () => {
     expect((await guess()).status).toBe(429)
   })
 
-  test('that does not exist is slowed alike', async () => {
+  test('is kept in the same way if the account does not exist', async () => {
     const nobody = () => guess('nobody@north.test')
     const known = await guessUntilRefused(guess)
     expect(await guessUntilRefused(nobody)).toEqual(known)
@@ -116,7 +116,7 @@ describe('one account', () => {
       expect((await wrong()).status).toBe(401)
       expect(await waitOf(wrong())).toBe(10)
     }
-    // Nor does it in a tenant that does not exist, or in none.
+    // The same holds if the request names an unknown tenant, or none.
     for (const subdomain of ['nowhere', null])
       expect(await guessUntilRefused(() => guess('nobody@east.test', subdomain))).toBeDefined()
   })
@@ -126,17 +126,20 @@ describe('one account', () => {
     ['its tenant', ['north', 'north', 'north', 'north', 'north'], null],
     ['its tenant and none by turns', ['north', null, 'north', null, 'north'], null],
     ['tenants that do not exist', ['a', 'b', 'c', 'd', 'e'], 'north'],
-  ])('has five guesses with %s named, and no further ones with another', async (_, asked, then) => {
-    // Alike for an account that is not there, so a wait tells nothing.
-    for (const email of [owner.email, 'not-there@north.test']) {
-      for (const subdomain of asked) expect((await guess(email, subdomain)).status).toBe(401)
-      expect((await guess(email, then)).status).toBe(429)
-      await forgive(service)
-    }
-  })
+  ])(
+    'allows five guesses with %s in the request, and none more in another form',
+    async (_, asked, then) => {
+      // An unknown account behaves in the same way, so the wait reveals nothing.
+      for (const email of [owner.email, 'not-there@north.test']) {
+        for (const subdomain of asked) expect((await guess(email, subdomain)).status).toBe(401)
+        expect((await guess(email, then)).status).toBe(429)
+        await forgive(service)
+      }
+    },
+  )
 })
 
-test('a right password that a block hinders is no guess, and does not count', async () => {
+test('a correct password that is refused because of a block does not count as a failure', async () => {
   await service.database.sql('update users set is_active = false where id = $1', [owner.id])
   for (let times = 0; times < 8; times += 1) expect((await enter()).status).toBe(403)
 })

@@ -1,4 +1,4 @@
-/** Guesses from one address at many accounts; and whose address it is behind proxies. */
+/** Guesses at many accounts from one IP address, and finding the caller's address behind proxies. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { tally } from '../races/race.ts'
@@ -23,14 +23,14 @@ beforeEach(() => {
 })
 
 let guessed = 0
-/** A guess at an account that nobody has guessed at. */
+/** Guesses the password of an account that was not tried before. */
 function guess(from = address, at = service) {
   guessed += 1
   return attempt(at, { email: `person-${guessed}@north.test`, password: WRONG, from })
 }
 
-describe('guesses at many accounts from one address', () => {
-  test('are slowed after twenty, a little more each time, a minute at the most', async () => {
+describe('guesses at many accounts from one IP address', () => {
+  test('are throttled after twenty, with growing waits of at most a minute', async () => {
     let { guesses, wait } = await guessUntilRefused(guess)
     expect({ guesses, wait }).toEqual({ guesses: 20, wait: 2 })
     const waits: number[] = []
@@ -43,7 +43,7 @@ describe('guesses at many accounts from one address', () => {
     expect(waits).toEqual([4, 8, 16, 32, 60, 60, 60])
   })
 
-  test('count together when they come from one IPv6 network of 64 bits', async () => {
+  test('count together within an IPv6 network of 64 bits', async () => {
     let neighbour = 0
     const { guesses } = await guessUntilRefused(() => {
       neighbour += 1
@@ -52,7 +52,7 @@ describe('guesses at many accounts from one address', () => {
     expect(guesses).toBe(20)
   })
 
-  test('count together, with more of them free, when they come from one IPv6 site of 48 bits', async () => {
+  test('count together, with a higher limit, within an IPv6 site of 48 bits', async () => {
     let network = 0
     const { guesses } = await guessUntilRefused(() => {
       network += 1
@@ -62,13 +62,13 @@ describe('guesses at many accounts from one address', () => {
     expect((await guess('2001:db8:49::1')).status).toBe(401)
   })
 
-  test('make nobody wait who is elsewhere', async () => {
+  test('delay no caller at another IP address', async () => {
     await guessUntilRefused(guess)
     const { email } = await makeSomeone(service, clinic)
     expect((await attempt(service, { email, from: '192.0.2.1' })).status).toBe(200)
   })
 
-  test('are not cleared by a right sign-in in between', async () => {
+  test('still count after a correct sign-in between them', async () => {
     const { email } = await makeSomeone(service, clinic)
     for (let times = 0; times < 4; times += 1) {
       for (let more = 0; more < 5; more += 1) expect((await guess()).status).toBe(401)
@@ -78,8 +78,8 @@ describe('guesses at many accounts from one address', () => {
   })
 })
 
-test('two hundred users who sign in rightly from one address in a minute are not slowed', async () => {
-  // With the limits as they are when nothing is configured.
+test('two hundred users who sign in from one IP address within a minute are not throttled', async () => {
+  // Uses the default limits.
   const { AUTH_RATE_LIMIT_PER_MINUTE, RATE_LIMIT_PER_MINUTE } = readConfig({})
   const node = await openService({
     database: service.database,
@@ -95,15 +95,15 @@ test('two hundred users who sign in rightly from one address in a minute are not
     people.map(({ email }) => attempt(node, { email, from: address })),
   )
   expect(tally(answers)).toEqual({ 200: 200 })
-  // Nor are those who mistype once and then get it right, a few at a time.
+  // Users who mistype once and then succeed are not throttled either, a few of them at a time.
   for (const { email } of people.slice(0, 15)) {
     expect((await attempt(node, { email, password: WRONG, from: address })).status).toBe(401)
     expect((await attempt(node, { email, from: address })).status).toBe(200)
   }
 })
 
-describe('behind proxies', () => {
-  /** The address that a sign-in with the header is seen to come from. */
+describe('an IP address behind proxies', () => {
+  /** Returns the client IP address that the service determines for a sign-in with this header. */
   async function seenFrom(hops: number, forwarded: string): Promise<unknown> {
     const node = await openService({
       database: service.database,
@@ -125,17 +125,17 @@ describe('behind proxies', () => {
     [2, '192.0.2.7, 192.0.2.8', '192.0.2.7'],
     [2, '192.0.2.6, 192.0.2.7, 192.0.2.8', '192.0.2.7'],
     [2, '192.0.2.7', '192.0.2.7'],
-    // Some proxies write the port as well, or an IPv4 address as IPv6.
+    // Some proxies add the port, or write an IPv4 address as IPv6.
     [1, '192.0.2.7:51344', '192.0.2.7'],
     [1, '[2001:db8::1]:443', '2001:db8::1'],
     [1, '::ffff:192.0.2.7', '192.0.2.7'],
     [2, '192.0.2.7:51344, 192.0.2.8:443', '192.0.2.7'],
     [1, '192.0.2.7, unknown', '127.0.0.1'],
-  ])('%i hops are believed, of "%s" it is %s', async (hops, forwarded, ip) => {
+  ])('is found by trusting %i hops of "%s" as %s', async (hops, forwarded, ip) => {
     expect(await seenFrom(hops, forwarded)).toBe(ip)
   })
 
-  test('a header that claims another address each time frees nobody', async () => {
+  test('is throttled despite a different forged header each time', async () => {
     const node = await openService({ database: service.database, config: { TRUSTED_PROXIES: 0 } })
     let claimed = 0
     const spoofed = () => {

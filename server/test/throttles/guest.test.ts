@@ -1,6 +1,6 @@
 /**
- * A guest behind the clinic's address, or a stranger behind the same proxy: their guesses keep nobody out
- * who is known there, and what they are answered tells them nothing.
+ * A guest behind the clinic's address, or a stranger behind the same proxy: their guesses lock no known user out, and
+ * the answers reveal nothing.
  */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -23,7 +23,7 @@ let guessed = 0
 
 const enter = (someone = owner) => attempt(service, { email: someone.email, from: CLINIC })
 const guess = (email: string) => attempt(service, { email, password: WRONG, from: CLINIC })
-/** A guess at a name that nobody bears. */
+/** Guesses at an account that does not exist. */
 function madeUp(): Promise<Answer> {
   guessed += 1
   return guess(`guest-${guessed}@north.test`)
@@ -43,7 +43,7 @@ describe.each([
 ])('with %i trusted proxies, behind %s', (hops) => {
   beforeEach(() => open(hops))
 
-  test('the owner gets in each time while a guest guesses on', async () => {
+  test('the owner can sign in each time while a guest on the same network keeps guessing', async () => {
     await guessUntilRefused(madeUp)
     for (let round = 0; round < 30; round += 1) {
       const refused = await madeUp()
@@ -56,7 +56,7 @@ describe.each([
   })
 })
 
-describe('with a limit of sign-ins by address', () => {
+describe('with a limit of sign-ins per IP address', () => {
   beforeEach(() => open(1, { AUTH_RATE_LIMIT_PER_MINUTE: 8 }))
 
   const refresh = (refresh_token: string) =>
@@ -65,18 +65,18 @@ describe('with a limit of sign-ins by address', () => {
       headers: { 'x-forwarded-for': CLINIC },
     })
 
-  test('a flood of guesses and refreshes takes neither sign-in nor refresh from the owner', async () => {
+  test('the owner can still sign in and refresh during a flood of both', async () => {
     const { body } = await enter()
     for (let call = 0; call < 30; call += 1) expect((await refresh('made-up')).status).toBe(401)
     const statuses: number[] = []
     for (let call = 0; call < 10; call += 1) statuses.push((await madeUp()).status)
-    // Two were the owner's.
+    // Two of these responses are for the owner.
     expect(statuses).toEqual([...Array(6).fill(401), ...Array(4).fill(429)])
     expect((await enter()).status).toBe(200)
     expect((await refresh(String(body.refresh_token))).status).toBe(200)
   })
 
-  test('beyond it a wrong password is answered alike for the known, the unknown and nobody', async () => {
+  test('a wrong password beyond the limit gets the same response for known, unknown and missing accounts', async () => {
     const stranger = await makeSomeone(service, clinic)
     for (let call = 0; call < 7; call += 1) expect((await madeUp()).status).toBe(401)
     for (const answer of [
@@ -90,27 +90,27 @@ describe('with a limit of sign-ins by address', () => {
     }
   })
 
-  test('the owner too signs in no more often than it allows', async () => {
+  test("the owner's sign-ins also count", async () => {
     for (let call = 0; call < 7; call += 1) expect((await enter()).status).toBe(200)
     expect((await enter()).status).toBe(429)
   })
 })
 
-test('guesses in the line do not keep a known owner out', async () => {
+test('a known owner can sign in while guesses fill the queue', async () => {
   await open(1)
   const flood = Array.from({ length: 300 }, madeUp)
   const entered = await enter()
   const statuses = (await Promise.all(flood)).map(({ status }) => status)
-  // Eight are under way and 256 wait: the line was full when the owner came.
+  // Eight checks run and 256 wait, so the queue was full when the owner signed in.
   expect(statuses).toContain(503)
   expect(entered.status).toBe(200)
 })
 
-describe('while the address has to wait', () => {
+describe('while the IP address has to wait', () => {
   beforeEach(async () => {
     await open(1)
     await guessUntilRefused(madeUp)
-    // To the longest wait, so that what follows falls into it.
+    // Waits until the wait is longest, so that the following requests arrive during it.
     for (let wait = 2; wait <= 60; wait *= 2) {
       service.clock.advance(wait * 1000)
       expect((await madeUp()).status).toBe(401)
@@ -122,20 +122,20 @@ describe('while the address has to wait', () => {
     return { status, body, headers: rest }
   }
 
-  test('a wrong password is answered alike for the known, the unknown and nobody', async () => {
+  test('a wrong password gets the same response for known, unknown and missing accounts', async () => {
     const stranger = await makeSomeone(service, clinic)
     const answers = [
       await guess(owner.email),
       await guess(stranger.email),
       await guess('nobody@north.test'),
-      // The right one of an account that is not known here buys nothing either.
+      // The correct password of an account that is not known at this address does not help either.
       await enter(stranger),
     ].map(seen)
     expect(answers[0]).toMatchObject({ status: 429, headers: { 'retry-after': '60' } })
     for (const answer of answers) expect(answer).toEqual(answers[0])
   })
 
-  test('guesses at a known account are journaled, and slowed by its own count after three', async () => {
+  test('guesses at a known account are journaled, and throttled after three', async () => {
     const before = await checkedGuesses(service)
     for (let times = 0; times < 5; times += 1) expect((await guess(owner.email)).status).toBe(429)
     await guess('nobody@north.test')
@@ -146,7 +146,7 @@ describe('while the address has to wait', () => {
     expect((await enter()).status).toBe(200)
   })
 
-  test('of sixty-four guesses at once at a known account three are checked', async () => {
+  test('only three of sixty-four concurrent guesses at a known account are checked', async () => {
     const before = await checkedGuesses(service)
     const passwords = Array.from({ length: 64 }, (_, index) =>
       index === 20 ? undefined : `wrong-Horse-${index}`,
@@ -160,7 +160,7 @@ describe('while the address has to wait', () => {
     expect(await checkedGuesses(service)).toBe(before + 3)
   })
 
-  test('no name that is guessed at makes the wait longer', async () => {
+  test('guesses at any account do not extend the wait', async () => {
     for (let times = 0; times < 10; times += 1) await madeUp()
     expect((await madeUp()).headers['retry-after']).toBe('60')
     service.clock.advance(60_000)
@@ -168,7 +168,7 @@ describe('while the address has to wait', () => {
   })
 })
 
-test('guesses elsewhere at a known account look the same as at any, once they wait', async () => {
+test('throttled guesses from another IP address get the same response for known and other accounts', async () => {
   await open(1)
   const stranger = '203.0.113.9'
   const nobody = 'nobody@north.test'

@@ -1,4 +1,4 @@
-/** An address that the owner has signed in from counts for itself: strangers elsewhere do not slow it. */
+/** IP addresses from which the owner has signed in have their own count, which guesses from elsewhere do not raise. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -30,7 +30,7 @@ const enter = (from: string) => attempt(service, { email: owner.email, from })
 const guess = (from: string, email = owner.email) =>
   attempt(service, { email, password: WRONG, from })
 
-test('guesses of a stranger elsewhere make the stranger wait, and not the owner', async () => {
+test('a stranger who guesses from another IP address has to wait, but the owner does not', async () => {
   for (let round = 0; round < 6; round += 1) {
     const { wait } = await guessUntilRefused(() => guess(stranger))
     expect((await enter(home)).status).toBe(200)
@@ -38,20 +38,20 @@ test('guesses of a stranger elsewhere make the stranger wait, and not the owner'
   }
 })
 
-test("the owner's sign-in does not clear the stranger's count", async () => {
+test("the owner's sign-in does not reset the stranger's failure count", async () => {
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(200)
   expect((await guess(stranger)).status).toBe(429)
 })
 
-test('guesses from the known address are slowed like any', async () => {
+test('guesses from a known IP address are throttled like any others', async () => {
   expect((await guessUntilRefused(() => guess(home))).guesses).toBe(5)
   expect((await enter(home)).status).toBe(429)
-  // Elsewhere they count as well: that they did not would tell where the account is known.
+  // Guesses from a known address also count elsewhere. Otherwise, a caller could tell where the account is known.
   expect((await enter(stranger)).status).toBe(429)
 })
 
-test('a stranger who knows the address cannot spell the count of it', async () => {
+test("a stranger cannot share the count of the owner's IP address by writing it differently", async () => {
   for (const email of [
     `${owner.email}/${home}`,
     `${home}/${owner.email}`,
@@ -63,7 +63,7 @@ test('a stranger who knows the address cannot spell the count of it', async () =
   expect((await enter(home)).status).toBe(200)
 })
 
-test('an address is known for thirty days after a sign-in', async () => {
+test('an IP address stays known for thirty days after a sign-in', async () => {
   service.clock.advance(29 * DAY)
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(200)
@@ -72,7 +72,7 @@ test('an address is known for thirty days after a sign-in', async () => {
   expect((await enter(home)).status).toBe(429)
 })
 
-test('an address stays known while a session that began there is used', async () => {
+test('an IP address stays known while a session that began there is in use', async () => {
   const { body } = await enter(home)
   service.clock.advance(6 * DAY)
   let token = String(body.refresh_token)
@@ -85,13 +85,13 @@ test('an address stays known while a session that began there is used', async ()
     token = String(body.refresh_token)
     service.clock.advance(6 * DAY)
   }
-  // Signed in thirty days ago and more, and used six days ago.
+  // The session was started more than thirty days ago, and used six days ago.
   service.clock.advance(1)
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(200)
 })
 
-test('a refresh from elsewhere takes nothing from the address, and makes no other one known', async () => {
+test('a refresh from another IP address neither removes a known address nor adds one', async () => {
   const { body } = await enter(home)
   const elsewhere = `192.0.2.${tests}`
   const refreshed = await service.call('POST', '/api/auth/refresh', {
@@ -104,13 +104,13 @@ test('a refresh from elsewhere takes nothing from the address, and makes no othe
   expect((await enter(elsewhere)).status).toBe(429)
 })
 
-test('a sign-in that failed makes no address known', async () => {
+test('a failed sign-in makes no IP address known', async () => {
   await guess(stranger)
   await guessUntilRefused(() => guess('192.0.2.9'))
   expect((await guess(stranger)).status).toBe(429)
 })
 
-test("an address that is known for one account is not for another's", async () => {
+test('an IP address is known for one account only', async () => {
   const other = await makeSomeone(service, clinic)
   await guessUntilRefused(() => guess(stranger, other.email))
   expect((await attempt(service, { email: other.email, from: home })).status).toBe(429)

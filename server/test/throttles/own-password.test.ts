@@ -1,4 +1,4 @@
-/** Guesses at one's own password, by whoever has found an open session. */
+/** A caller with an open session guesses the user's password by trying to change it. */
 import { beforeAll, expect, test } from 'vitest'
 import { newColleague } from '../sessions/users.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
@@ -22,7 +22,7 @@ const change = (person: Person, current_password: string, at = service) =>
     body: { current_password, new_password: 'other-Horse-77' },
   })
 
-test('five are free; then the right one waits too, on every node, and not for good', async () => {
+test('after five wrong guesses at one’s own password, even the correct one has to wait, on every node', async () => {
   const person = await newColleague(service, clinic)
   for (let times = 0; times < 5; times += 1)
     expect((await change(person, `wrong-${times}`)).status).toBe(403)
@@ -35,7 +35,7 @@ test('five are free; then the right one waits too, on every node, and not for go
   expect((await change(person, PASSWORD)).status).toBe(200)
 })
 
-test('sixteen at once are as few', async () => {
+test('the limit of guesses at one’s own password also holds for sixteen concurrent guesses', async () => {
   const person = await newColleague(service, clinic)
   const answers = await Promise.all(
     Array.from({ length: 16 }, (_, index) => change(person, `wrong-${index}`)),
@@ -45,14 +45,14 @@ test('sixteen at once are as few', async () => {
   expect(statuses.filter((status) => status === 429)).toHaveLength(11)
 })
 
-test('they make nobody else wait, and nobody who signs in', async () => {
+test('guesses at one’s own password delay no other user, and no sign-in', async () => {
   const [person, other] = [await newColleague(service, clinic), await newColleague(service, clinic)]
   for (let times = 0; times < 6; times += 1) await change(person, 'wrong')
   expect((await change(other, 'wrong')).status).toBe(403)
   expect((await attempt(service, { email: person.email })).status).toBe(200)
 })
 
-test('guesses at the sign-in do not make the open session wait', async () => {
+test('failed sign-ins do not delay a password change in an open session', async () => {
   const person = await newColleague(service, clinic)
   await guessUntilRefused(() =>
     attempt(service, { email: person.email, password: 'wrong-Horse-9' }),

@@ -1,4 +1,4 @@
-/** Many guesses at once, on one node and on two: they count as many, and few are even checked. */
+/** Many concurrent guesses, on one node and on two: all of them count, and only a few are checked. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
-// Two nodes a test hold many connections; the server has only so many.
+// Each test opens two nodes with many connections, and the server allows only a limited number.
 afterEach(async () => {
   await service.close()
   await node.close()
@@ -35,8 +35,8 @@ afterEach(async () => {
 const at = (index: number) => (index % 2 === 0 ? service : node)
 const elsewhere = (index: number) => `192.0.2.${index + 1}`
 
-describe('sixty-four guesses at once at one account', () => {
-  test.each(['exists', 'does not exist'])('that %s: five are checked', async (state) => {
+describe('sixty-four concurrent guesses at an account', () => {
+  test.each(['exists', 'does not exist'])('are checked five times if it %s', async (state) => {
     const email =
       state === 'exists' ? (await makeSomeone(service, clinic)).email : 'nobody@north.test'
     const answers = await atOnce(
@@ -47,7 +47,7 @@ describe('sixty-four guesses at once at one account', () => {
     expect(await checkedGuesses(service)).toBe(5)
   })
 
-  test('spread over two nodes: hardly more, and both nodes then wait', async () => {
+  test('on two nodes are checked at most six times, and both nodes throttle the account afterwards', async () => {
     const { email } = await makeSomeone(service, clinic)
     const answers = await atOnce(
       (index) => attempt(at(index), { email, password: WRONG, from: elsewhere(index) }),
@@ -56,7 +56,7 @@ describe('sixty-four guesses at once at one account', () => {
     const { 401: checked = 0, 429: refused = 0 } = tally(answers)
     expect(checked + refused).toBe(MANY)
     expect(checked).toBeGreaterThanOrEqual(5)
-    // The other node may have been checking one while the fifth failed.
+    // The other node may check one more guess while the fifth failure is being recorded.
     expect(checked).toBeLessThanOrEqual(6)
     expect(await checkedGuesses(service)).toBe(checked)
     for (const one of [service, node])
@@ -64,8 +64,8 @@ describe('sixty-four guesses at once at one account', () => {
   })
 })
 
-test('six hundred guesses at once from one address: twenty are answered, and the rest wait', async () => {
-  // Else the first wait of two seconds is over on a slow machine before the last guess is made.
+test('of six hundred concurrent guesses from one IP address, twenty are checked and the rest refused', async () => {
+  // Without this, the first wait of two seconds could end before the last guess is sent on a slow machine.
   service.clock.stop()
   const answers = await atOnce(
     (index) =>
@@ -80,12 +80,12 @@ test('six hundred guesses at once from one address: twenty are answered, and the
   expect(rest).toEqual({})
   expect(checked).toBe(20)
   expect(checked + refused + turnedAway).toBe(600)
-  // Who is elsewhere finds nobody in front.
+  // A caller at another IP address finds an empty queue.
   const { email } = await makeSomeone(service, clinic)
   expect((await attempt(service, { email, from: '192.0.2.2' })).status).toBe(200)
 })
 
-test('two nodes count together, whichever of them is asked', async () => {
+test('two nodes count failures together, even if each request goes to another node', async () => {
   const { email } = await makeSomeone(service, clinic)
   let asked = 0
   const guess = () => {
@@ -95,20 +95,20 @@ test('two nodes count together, whichever of them is asked', async () => {
   expect((await guessUntilRefused(guess)).guesses).toBe(5)
 })
 
-test('the counts outlast the nodes', async () => {
+test('failure counts survive the replacement of all nodes', async () => {
   const { email } = await makeSomeone(service, clinic)
   await guessUntilRefused(() => attempt(service, { email, password: WRONG }))
   const refusedAt = service.clock.now()
   await service.close()
   await node.close()
   const next = await openService({ config, database: service.database })
-  // However long the nodes take to change: the first wait is five seconds.
+  // The first wait is five seconds, so the clock must not advance further while the nodes are replaced.
   next.clock.advance(refusedAt - next.clock.now())
   expect((await attempt(next, { email })).status).toBe(429)
   await next.close()
 })
 
-test('failures of eight accounts from one address at once never wait for each other', async () => {
+test('concurrent failures of eight accounts from one IP address cause no deadlock', async () => {
   const people = await makePeople(service, clinic, 8)
   const answers = await atOnce((index) => {
     const email = people[index % 8]?.email ?? ''
@@ -118,7 +118,7 @@ test('failures of eight accounts from one address at once never wait for each ot
   expect(rest).toEqual({})
   expect(checked + refused).toBe(MANY)
   expect(refused).toBeGreaterThan(0)
-  // What the nodes' connections met is written down by the time that they are closed.
+  // PostgreSQL records the failures of the nodes' connections when the connections close.
   await service.close()
   await node.close()
   const [met] = await service.database.sql<{ deadlocks: number }>(

@@ -1,4 +1,4 @@
-/** Users in number, made by SQL as their administrators' tokens do not outlast the waits. */
+/** Creates many users with SQL, because administrators' tokens would expire while tests wait. */
 import { hash } from '@node-rs/argon2'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import type { Answer, Service } from '../support/service.ts'
@@ -10,7 +10,7 @@ export interface Someone {
   email: string
 }
 
-/** Makes users of the clinic with one hash of the usual password. */
+/** Creates users of the clinic who share one hash of the usual password. */
 export async function makePeople(
   service: Service,
   clinic: Pick<Clinic, 'id' | 'subdomain'>,
@@ -38,9 +38,9 @@ export async function makeSomeone(
 export interface Attempt {
   email: string
   password?: string
-  /** The tenant; none when null. */
+  /** The subdomain in the request, or null to name no tenant. */
   subdomain?: string | null
-  /** The address that a trusted proxy saw. */
+  /** The IP address that a trusted proxy reports. */
   from?: string
 }
 
@@ -56,7 +56,7 @@ export function attempt(
 
 export const WRONG = 'wrong-Horse-9'
 
-/** Guesses wrong until told to wait; answers how often it took and how many seconds to wait. */
+/** Sends wrong guesses until one is throttled. Returns the number of guesses, and the wait in seconds. */
 export async function guessUntilRefused(
   guess: () => Promise<Answer>,
   most = 100,
@@ -69,7 +69,7 @@ export async function guessUntilRefused(
   throw new Error(`${most} guesses were let be`)
 }
 
-/** How many failed sign-ins the journal has: each of them was checked against a hash. */
+/** Returns the number of failed sign-ins in the journal. Each of them was checked against a hash. */
 export async function checkedGuesses(service: Service): Promise<number> {
   const [row] = await service.database.sql<{ count: number }>(
     `select count(*)::int as count from journal where action = 'auth.login_failed'`,

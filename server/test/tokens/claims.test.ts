@@ -1,4 +1,4 @@
-/** Tokens with our own signature but claims that are not right: a stolen key opens no wrong door. */
+/** Tokens with a valid signature but invalid claims: a stolen signing key gives no additional access. */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, standing } from '../sessions/users.ts'
@@ -27,8 +27,8 @@ beforeAll(async () => {
 const seconds = () => Math.floor(service.clock.now() / 1000)
 const withClaims = (changed: Json) => standing(service, sign(header, { ...claims, ...changed }))
 
-describe('claims', () => {
-  test('are those that are promised, for fifteen minutes', () => {
+describe('the claims of an access token', () => {
+  test('are as documented, valid for fifteen minutes', () => {
     expect(header).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: expect.any(String) })
     expect(claims).toEqual({
       iss: 'http://wardkeep.test',
@@ -42,11 +42,11 @@ describe('claims', () => {
     })
   })
 
-  test('as they were are good', async () => {
+  test('are accepted when signed again without a change', async () => {
     expect(await withClaims({})).toBe(200)
   })
 
-  test.each(['iss', 'aud', 'sub', 'tid', 'jti', 'exp'])('without %s are refused', async (name) => {
+  test.each(['iss', 'aud', 'sub', 'tid', 'jti', 'exp'])('are refused without %s', async (name) => {
     const { [name]: _, ...rest } = claims
     expect(await standing(service, sign(header, rest))).toBe(401)
   })
@@ -76,22 +76,22 @@ describe('claims', () => {
     ['another user', () => ({ sub: String(north.people.admin.id) })],
     ['a user that is no number', () => ({ sub: 'root' })],
   ]
-  test.each(wrong)('with %s are refused', async (_, change) => {
+  test.each(wrong)('are refused with %s', async (_, change) => {
     expect(await withClaims(change())).toBe(401)
     expect(await standing(service, north.people.nurse.token)).toBe(200)
   })
 
-  test('of a whole other session and tenant, but not its user, are refused', async () => {
+  test('are refused with the session and tenant of another user', async () => {
     const jti = jtiOf(south.people.admin.token)
     expect(await withClaims({ tid: south.id, jti })).toBe(401)
   })
 
-  test('that raise the role give nobody more than the account has', async () => {
+  test('cannot grant a higher role than the account has', async () => {
     const token = sign(header, { ...claims, role: 'superadmin' })
     expect((await service.call('GET', '/api/admin/users', { token })).status).toBe(403)
   })
 
-  test('of a session that has ended are refused, however long they say they last', async () => {
+  test('are refused once the session has ended, with any expiry', async () => {
     const person = await newColleague(service, north)
     const { claims: theirs } = partsOf(person.token)
     const token = sign(header, { ...theirs, exp: seconds() + 1e6 })
@@ -101,8 +101,8 @@ describe('claims', () => {
   })
 })
 
-describe('the header', () => {
-  test.each(['JWT', 'at+JWTx', 'logout+jwt', ''])('of typ "%s" is refused', async (typ) => {
+describe('the header of an access token', () => {
+  test.each(['JWT', 'at+JWTx', 'logout+jwt', ''])('with typ "%s" is refused', async (typ) => {
     expect(await standing(service, sign({ ...header, typ }, claims))).toBe(401)
   })
 
@@ -123,17 +123,17 @@ describe('the header', () => {
     },
   )
 
-  test.each(['RS256', 'ES256', 'PS512', 'HS256'])('of alg %s is refused', async (alg) => {
+  test.each(['RS256', 'ES256', 'PS512', 'HS256'])('with alg %s is refused', async (alg) => {
     expect(await standing(service, sign({ ...header, alg }, claims))).toBe(401)
   })
 
-  test('of a key on another curve is refused', async () => {
+  test('with a key on another curve is refused', async () => {
     const { privateKey } = generateKeyPairSync('ed448')
     expect(await standing(service, signed(header, claims, privateKey))).toBe(401)
   })
 })
 
-test('a token ends with its fifteen minutes', async () => {
+test('an access token expires after fifteen minutes', async () => {
   const later = await openService({ database: service.database })
   expect(await standing(later, north.people.nurse.token)).toBe(200)
   later.clock.advance(15 * MINUTE * 1000 - 5_000)

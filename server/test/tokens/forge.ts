@@ -1,4 +1,4 @@
-/** Makes access tokens as an attacker would, and as the service itself does with its own key. */
+/** Creates access tokens as an attacker would, and as the service does with its own key. */
 import {
   createHmac,
   createPrivateKey,
@@ -17,34 +17,34 @@ const encode = (value: unknown): string =>
 const decode = (part: string | undefined): Json =>
   JSON.parse(Buffer.from(part ?? '', 'base64url').toString())
 
-/** The header and claims of a token. */
+/** Returns the header and claims of a token. */
 export function partsOf(token: string): { header: Json; claims: Json } {
   const [header, claims] = token.split('.')
   return { header: decode(header), claims: decode(claims) }
 }
 
-/** A JWT with a real Ed25519 signature of `key`. */
+/** Creates a JWT with an Ed25519 signature by `key`. */
 export function signed(header: unknown, claims: unknown, key: KeyObject): string {
   const text = `${encode(header)}.${encode(claims)}`
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`
 }
 
-/** A JWT with a real HMAC, as a verifier would check it that took `secret` for a shared key. */
+/** Creates a JWT with an HMAC, to attack a verifier that would accept `secret` as a shared key. */
 export function hmacSigned(header: Json, claims: Json, secret: string | Buffer): string {
   const digest = { HS256: 'sha256', HS384: 'sha384', HS512: 'sha512' }[String(header.alg)] ?? ''
   const text = `${encode(header)}.${encode(claims)}`
   return `${text}.${createHmac(digest, secret).update(text).digest('base64url')}`
 }
 
-/** A JWT whose third part is `signature`, which may be nothing. */
+/** Creates a JWT whose third part is `signature`, which may be empty. */
 export function unsigned(header: Json, claims: Json, signature = ''): string {
   return `${encode(header)}.${encode(claims)}.${signature}`
 }
 
-/** A key pair of the attacker's own, of the service's kind. */
+/** Creates a key pair for the attacker, of the same type as the service's. */
 export const ownPair = () => generateKeyPairSync('ed25519')
 
-/** The private key that the service signs with, or the one of `kid`: opened as only the root key can. */
+/** Returns the service's current signing key, or the key with the ID `kid`, decrypted with the root key. */
 export async function serviceKey(
   service: Service,
   kid = service.app.features.auth.keys.signer().kid,

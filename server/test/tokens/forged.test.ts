@@ -1,4 +1,4 @@
-/** Access tokens that somebody else made: whatever they claim, they are answered 401. */
+/** Every forged access token gets 401, with any claims. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -33,12 +33,12 @@ const pem = () =>
 const own = (header: Json = {}, claims: Json = {}) =>
   signed({ ...real.header, ...header }, { ...real.claims, ...claims }, attacker.privateKey)
 
-test('a token of the same parts that the service has signed is good', async () => {
+test("a token that the test builds with the service's signature is accepted", async () => {
   const key = await serviceKey(service)
   expect((await me(signed(real.header, real.claims, key))).status).toBe(200)
 })
 
-describe('a token without a signature of ours is refused', () => {
+describe('a token without a valid signature is refused with', () => {
   test.each(['none', 'None', 'NONE', 'nOnE', ''])('alg "%s"', async (alg) => {
     await expectRefused(unsigned({ ...real.header, alg }, real.claims))
     await expectRefused(unsigned({ ...real.header, alg }, real.claims, real.token.split('.')[2]))
@@ -49,58 +49,61 @@ describe('a token without a signature of ours is refused', () => {
     await expectRefused(unsigned(header, real.claims, real.token.split('.')[2]))
   })
 
-  test.each(['HS256', 'HS384', 'HS512'])('%s with the public key as its secret', async (alg) => {
-    const secrets = [
-      raw(),
-      pem(),
-      pem().trim(),
-      String(real.publicJwk.x),
-      JSON.stringify(real.publicJwk),
-    ]
-    for (const secret of [...secrets, ''])
-      await expectRefused(hmacSigned({ ...real.header, alg }, real.claims, secret))
-  })
+  test.each(['HS256', 'HS384', 'HS512'])(
+    '%s with the public key as the HMAC secret',
+    async (alg) => {
+      const secrets = [
+        raw(),
+        pem(),
+        pem().trim(),
+        String(real.publicJwk.x),
+        JSON.stringify(real.publicJwk),
+      ]
+      for (const secret of [...secrets, ''])
+        await expectRefused(hmacSigned({ ...real.header, alg }, real.claims, secret))
+    },
+  )
 
-  test('signed by a key of the attacker that calls itself by the name of ours', async () => {
+  test("a signature by the attacker's key, with the kid of the service's key", async () => {
     await expectRefused(own())
   })
 
-  test('signed by ours, but for other claims', async () => {
+  test("the service's signature of other claims", async () => {
     const [header, , signature] = real.token.split('.')
     const claims = Buffer.from(JSON.stringify({ ...real.claims, role: 'admin' }))
     await expectRefused(`${header}.${claims.toString('base64url')}.${signature}`)
   })
 
-  test('signed by ours, but with another header', async () => {
+  test("the service's signature of another header", async () => {
     const [, claims, signature] = real.token.split('.')
     const header = Buffer.from(JSON.stringify({ ...real.header, cty: 'x' }))
     await expectRefused(`${header.toString('base64url')}.${claims}.${signature}`)
   })
 })
 
-describe('a token that brings the key to check it with is refused', () => {
+describe('a token that brings its own verification key is refused if the key is', () => {
   const jwk = attacker.publicKey.export({ format: 'jwk' }) as Json
 
-  test('embedded', async () => {
+  test('embedded as jwk', async () => {
     await expectRefused(own({ jwk }))
     await expectRefused(own({ jwk: { ...jwk, kid: real.header.kid }, kid: real.header.kid }))
     const { kid: _, ...nameless } = real.header
     await expectRefused(signed({ ...nameless, jwk }, real.claims, attacker.privateKey))
   })
 
-  test.each(['jku', 'x5u'])('behind the address in %s', async (field) => {
+  test.each(['jku', 'x5u'])('at the address in %s', async (field) => {
     await expectRefused(own({ [field]: 'http://127.0.0.1:9/.well-known/jwks.json' }))
     await expectRefused(own({ [field]: 'file:///etc/passwd', kid: 'attacker' }))
   })
 
-  test('as a certificate', async () => {
+  test('in a certificate', async () => {
     await expectRefused(
       own({ x5c: [attacker.publicKey.export({ format: 'der', type: 'spki' }).toString('base64')] }),
     )
   })
 })
 
-describe('a token whose kid is meant to lead astray is refused', () => {
+describe('a token with a misleading kid is refused if the kid', () => {
   const kids: [string, unknown][] = [
     ['unknown', 'no-such-key'],
     ['empty', ''],
@@ -119,14 +122,14 @@ describe('a token whose kid is meant to lead astray is refused', () => {
     ['constructor', 'constructor'],
     ['toString', 'toString'],
   ]
-  test.each(kids)('%s', async (_, kid) => {
+  test.each(kids)('is %s', async (_, kid) => {
     await expectRefused(own({ kid } as Json))
     await expectRefused(signed({ ...real.header, kid }, real.claims, await serviceKey(service)))
     expect((await me(real.token)).status).toBe(200)
   })
 })
 
-describe('a token that is not whole, or more than whole, is refused', () => {
+describe('a token with missing or additional parts is refused', () => {
   const damaged: [string, (token: string) => string][] = [
     ['nothing', () => ''],
     ['dots', () => '..'],
@@ -151,7 +154,7 @@ describe('a token that is not whole, or more than whole, is refused', () => {
     await expectRefused(damage(real.token))
   })
 
-  test('every bit of the signature counts', async () => {
+  test('every bit of the signature is checked', async () => {
     const [header, claims, text = ''] = real.token.split('.')
     for (let at = 0; at < 64; at += 7) {
       const signature = Buffer.from(text, 'base64url')
@@ -161,27 +164,30 @@ describe('a token that is not whole, or more than whole, is refused', () => {
   })
 })
 
-describe('a token of another kind is refused', () => {
-  test('a refresh token in place of an access token', async () => {
+describe('an access or refresh token in the wrong place is refused:', () => {
+  test('a refresh token as an access token', async () => {
     await expectRefused(clinic.people.nurse.refresh)
   })
 
-  test('an access token in place of a refresh token', async () => {
+  test('an access token as a refresh token', async () => {
     const answer = await service.call('POST', '/api/auth/refresh', {
       body: { refresh_token: real.token.slice(0, 500) },
     })
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
   })
 
-  test.each(['Basic', 'Token', 'bearerx', ''])('the scheme "%s"', async (scheme) => {
-    const answer = await service.call('GET', '/api/users/me', {
-      headers: { authorization: `${scheme} ${real.token}` },
-    })
-    expect(answer.status).toBe(401)
-    expect(answer.headers['www-authenticate']).toBe('Bearer')
-  })
+  test.each(['Basic', 'Token', 'bearerx', ''])(
+    'an access token with the scheme "%s"',
+    async (scheme) => {
+      const answer = await service.call('GET', '/api/users/me', {
+        headers: { authorization: `${scheme} ${real.token}` },
+      })
+      expect(answer.status).toBe(401)
+      expect(answer.headers['www-authenticate']).toBe('Bearer')
+    },
+  )
 
-  test('the scheme counts whatever its case', async () => {
+  test('the letter case of the scheme Bearer is ignored', async () => {
     for (const scheme of ['bearer', 'BEARER']) {
       const headers = { authorization: `${scheme} ${real.token}` }
       expect((await service.call('GET', '/api/users/me', { headers })).status).toBe(200)

@@ -1,4 +1,4 @@
-/** The life of a refresh token: one use, ten seconds of grace, fourteen days, ninety at most. */
+/** A refresh token can be used once, with ten seconds of grace. It expires after fourteen idle days or ninety days. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DAY, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { jtiOf, newColleague, refresh, renewAdmin, standing } from '../sessions/users.ts'
@@ -19,7 +19,7 @@ beforeEach(async () => {
   person = await newColleague(service, clinic)
 })
 
-/** Refreshes and answers the tokens. */
+/** Refreshes the session, and returns the new tokens. */
 async function next(token: string) {
   const { status, body } = await refresh(service, token)
   expect(status).toBe(200)
@@ -27,7 +27,7 @@ async function next(token: string) {
 }
 
 describe('a refresh', () => {
-  test('answers new tokens of the same session and user', async () => {
+  test('returns new tokens of the same session and user', async () => {
     const { status, body } = await refresh(service, person.refresh)
     expect(status).toBe(200)
     expect(body).toMatchObject({
@@ -43,7 +43,7 @@ describe('a refresh', () => {
     expect(await standing(service, person.token)).toBe(200)
   })
 
-  test('keeps nothing of a token but its hash', async () => {
+  test('stores only the hash of the new refresh token', async () => {
     const { refresh_token } = await next(person.refresh)
     const rows = await service.database.sql<{ row: string }>(
       `select row_to_json(t)::text || encode(token_hash, 'escape') as row from refresh_tokens t`,
@@ -58,8 +58,8 @@ describe('a refresh', () => {
   })
 })
 
-describe('a spent refresh token', () => {
-  test('gets the same successor within ten seconds', async () => {
+describe('a refresh token that was already used', () => {
+  test('gets the same successor again within ten seconds', async () => {
     const first = await next(person.refresh)
     service.clock.advance(5 * SECOND)
     const again = await next(person.refresh)
@@ -67,7 +67,7 @@ describe('a spent refresh token', () => {
     expect(await standing(service, again.access_token)).toBe(200)
   })
 
-  test('gets the same successor also when that has been used already', async () => {
+  test('gets the same successor even if the successor was used already', async () => {
     const first = await next(person.refresh)
     const second = await next(first.refresh_token)
     expect((await next(person.refresh)).refresh_token).toBe(first.refresh_token)
@@ -75,7 +75,7 @@ describe('a spent refresh token', () => {
     expect((await refresh(service, second.refresh_token)).status).toBe(200)
   })
 
-  test('ends its session with every token of it when shown later, and the journal says so', async () => {
+  test('ends its session with all its tokens when used later, and that is journaled', async () => {
     const { access_token, refresh_token } = await next(person.refresh)
     service.clock.advance(11 * SECOND)
     const replay = await refresh(service, person.refresh)
@@ -103,7 +103,7 @@ describe('a spent refresh token', () => {
     expect((await refresh(service, other.refresh_token)).status).toBe(200)
   })
 
-  test('ends the session even when it would have expired by itself', async () => {
+  test('ends its session even if the reused token itself has expired', async () => {
     const { refresh_token } = await next(person.refresh)
     service.clock.advance(13 * DAY)
     const latest = await next(refresh_token)
@@ -114,7 +114,7 @@ describe('a spent refresh token', () => {
 })
 
 describe('a session', () => {
-  test('goes on as long as it is refreshed within fourteen days', async () => {
+  test('continues as long as it is refreshed at least every fourteen days', async () => {
     let token = person.refresh
     for (let week = 0; week < 4; week += 1) {
       service.clock.advance(13 * DAY)
@@ -124,13 +124,13 @@ describe('a session', () => {
     expect((await refresh(service, token)).status).toBe(200)
   })
 
-  test('is over after fourteen days without a refresh', async () => {
+  test('ends after fourteen days without a refresh', async () => {
     const { refresh_token } = await next(person.refresh)
     service.clock.advance(14 * DAY + SECOND)
     expect((await refresh(service, refresh_token)).status).toBe(401)
   })
 
-  test('is over after ninety days, however often it was refreshed', async () => {
+  test('ends after ninety days, however often it was refreshed', async () => {
     let token = person.refresh
     for (let day = 10; day < 90; day += 10) {
       service.clock.advance(10 * DAY)
@@ -163,7 +163,7 @@ describe('a forged refresh token', () => {
     ['of SQL', () => `${clinic.id}.' or true --`],
     ['as its own hash', () => `${clinic.id}.${'0'.repeat(64)}`],
   ]
-  test.each(forged)('%s does nothing to anybody', async (_, forge) => {
+  test.each(forged)('changes nothing: %s', async (_, forge) => {
     const answer = await refresh(service, forge())
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
     expect(await standing(service, person.token)).toBe(200)
@@ -171,7 +171,7 @@ describe('a forged refresh token', () => {
   })
 })
 
-test('a session is rotated only so often a minute on a node, and beyond that nothing is spent', async () => {
+test('refreshes of a session are limited per minute on a node, and refused ones use up no token', async () => {
   const limited = await openService({ config: { WRITE_RATE_LIMIT_PER_MINUTE: 2 } })
   let token = (await superadmin(limited)).refresh
   const rotate = async () => {
@@ -179,7 +179,7 @@ test('a session is rotated only so often a minute on a node, and beyond that not
     expect(answer.status).toBe(200)
     token = answer.body.refresh_token
   }
-  // The last one finds out that it is one too many.
+  // The last refresh exceeds the limit.
   for (let times = 0; times < 3; times += 1) await rotate()
   const spent = () =>
     limited.database.sql(

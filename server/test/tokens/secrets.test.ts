@@ -1,4 +1,4 @@
-/** What a whole run has logged, journaled and stored holds no password, token, code or secret. */
+/** After a run that uses every secret, no log, journal or table contains a password, token, code or key. */
 import { beforeAll, expect, test } from 'vitest'
 import { newColleague, refresh } from '../sessions/users.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
@@ -24,13 +24,13 @@ beforeAll(async () => {
 function remember(...texts: string[]): void {
   for (const text of texts) {
     secrets.add(text)
-    // A part of a token that is secret by itself.
+    // The part of a token that is secret even without the rest.
     const tail = text.split('.').at(-1) ?? ''
     if (tail.length >= 40) secrets.add(tail)
   }
 }
 
-/** A day with every use of a secret, right and wrong. */
+/** Uses every kind of secret, once correctly and once incorrectly. */
 async function live(): Promise<void> {
   const person = await newColleague(service, clinic)
   remember(person.token, person.refresh)
@@ -81,7 +81,7 @@ async function live(): Promise<void> {
   await service.call('POST', '/api/auth/logout', { token, body: { refresh_token: own } })
 }
 
-/** An account from its registration to a new password, by mailed links. */
+/** Registers an account and resets its password, with mailed links. */
 async function liveByMail(): Promise<void> {
   const whom = { email: 'newcomer@north.test', subdomain: 'north' }
   const password = secret('first-Horse-17')
@@ -103,12 +103,12 @@ async function liveByMail(): Promise<void> {
     expect(
       await post('reset-password', { token, new_password: secret('second-Horse-18') }),
     ).toMatchObject({ status })
-  // One that is still good, in its table and on its way.
+  // Requests a link that stays valid, so that its token is in its table and in a queued mail.
   await post('request-reset', {})
   remember(await mailedToken(service, whom.email, 'reset-password', 1))
 }
 
-/** A second factor that is set up, asked for and failed. */
+/** Sets up a second factor, signs in with it, and tries a wrong code. */
 async function liveWithCodes(): Promise<void> {
   const { token, email } = clinic.people.doctor
   const step = (name: string, body?: object) =>
@@ -141,13 +141,13 @@ const found = (text: string) =>
     (word) => text.includes(word) || text.includes(JSON.stringify(word).slice(1, -1)),
   )
 
-test('the log knows none of them', () => {
+test('the log contains no password, token or key', () => {
   const lines = service.logged.map((line) => JSON.stringify(line, shown)).join('\n')
   expect(lines).toContain('/api/auth/login')
   expect(found(lines)).toEqual([])
 })
 
-test('the journal knows none of them', async () => {
+test('the journal contains no password, token or key', async () => {
   const rows = await service.database.sql<{ row: string }>(
     'select journal::text as row from journal',
   )
@@ -158,7 +158,7 @@ test('the journal knows none of them', async () => {
   expect(found(text)).toEqual([])
 })
 
-test('no column of any table knows one of them', async () => {
+test('no database column contains a password, token or key', async () => {
   const tables = await service.database.sql<{ name: string }>(
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
      where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`,
@@ -173,7 +173,7 @@ test('no column of any table knows one of them', async () => {
   }
 })
 
-/** Errors as text: by themselves they have no JSON. */
+/** Converts errors to text, because JSON.stringify serializes them as empty objects. */
 function shown(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   return { ...value, message: value.message, stack: value.stack, cause: value.cause }

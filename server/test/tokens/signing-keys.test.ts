@@ -1,7 +1,7 @@
-/** The keys behind the access tokens: published, rotated without a sign-out, sealed at rest. */
+/** The signing keys of access tokens: published, rotated without a sign-out, encrypted at rest. */
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { purge } from '../../src/features/auth/auth.jobs.ts'
+import { purgeAccounts } from '../../src/features/auth/auth.jobs.ts'
 import { openSigningKeys } from '../../src/features/auth/tokens/signing-keys.service.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   root = await superadmin(service)
 })
 
-// Two nodes a test: all of them at once would be more connections than a server takes.
+// Each test opens two nodes. All of them together would exceed the server's connection limit.
 afterEach(async () => {
   await Promise.all([service.close(), other.close()])
 })
@@ -36,8 +36,8 @@ const openWith = (rootKey: Buffer) =>
 const rotate = (node: Service) => node.app.features.auth.keys.rotate()
 const kidOf = (token: string) => String(partsOf(token).header.kid)
 
-describe('the published keys', () => {
-  test('let anyone check a token, and only a real one', async () => {
+describe('the published signing keys', () => {
+  test('let anyone verify a genuine token, and no forged one', async () => {
     const keys = createLocalJWKSet(await keysOf(service))
     const { payload, protectedHeader } = await jwtVerify(root.token, keys, {
       issuer: 'http://wardkeep.test',
@@ -49,7 +49,7 @@ describe('the published keys', () => {
     await expect(jwtVerify(`${root.token.slice(0, -4)}AAAA`, keys)).rejects.toThrow()
   })
 
-  test('have no private part', async () => {
+  test('contain no private part', async () => {
     await rotate(service)
     const { keys } = await keysOf(service)
     expect(keys).toHaveLength(2)
@@ -61,7 +61,7 @@ describe('the published keys', () => {
 })
 
 describe('a new signing key', () => {
-  test('signs nobody out, on the node that made it and on the others', async () => {
+  test('signs nobody out, on its own node or any other', async () => {
     const before = [root, await superadmin(other)]
     await rotate(service)
     for (const node of [service, other])
@@ -74,7 +74,7 @@ describe('a new signing key', () => {
     expect(await refresh(other, root.refresh)).toMatchObject({ status: 200 })
   })
 
-  test('is soon the one that the others sign with too', async () => {
+  test('is soon used by the other nodes too', async () => {
     await rotate(service)
     const { kid } = service.app.features.auth.keys.signer()
     await eventually(
@@ -84,7 +84,7 @@ describe('a new signing key', () => {
     expect(kidOf((await superadmin(other)).token)).toBe(kid)
   })
 
-  test('is made once when two nodes want one at the same time', async () => {
+  test('is created only once when two nodes request one concurrently', async () => {
     await Promise.all([rotate(service), rotate(other)])
     const rows = await service.database.sql('select 1 from signing_keys where retired_at is null')
     expect(rows).toHaveLength(1)
@@ -92,7 +92,7 @@ describe('a new signing key', () => {
     expect(await standing(service, (await superadmin(other)).token)).toBe(200)
   })
 
-  test('comes when the one before is old enough, not before', async () => {
+  test('is created when the previous key is old enough, not before', async () => {
     const { keys } = service.app.features.auth
     const first = keys.signer().kid
     await keys.rotateWhenOlder(HOUR)
@@ -102,7 +102,7 @@ describe('a new signing key', () => {
     expect(keys.signer().kid).not.toBe(first)
   })
 
-  test('is made once where the hourly runs of two nodes meet, and one has not heard yet', async () => {
+  test('is created only once when two nodes rotate before either is notified', async () => {
     const deaf = await openWith(ROOT_KEY)
     service.clock.advance(HOUR + SECOND)
     await service.app.features.auth.keys.rotateWhenOlder(HOUR)
@@ -112,7 +112,7 @@ describe('a new signing key', () => {
     expect(deaf.signer().kid).toBe(service.app.features.auth.keys.signer().kid)
   })
 
-  test('that cannot be made stops no start: the one before signs on', async () => {
+  test('does not stop startup if it cannot be created: the previous key continues to sign', async () => {
     await service.database.sql(`update signing_keys set created_at = now() - interval '10 years'`)
     await service.database.sql(`
       create function refuse() returns trigger language plpgsql as $$
@@ -122,13 +122,13 @@ describe('a new signing key', () => {
     expect(late.logged).toContainEqual([
       'warn',
       { err: expect.objectContaining({ message: 'not now' }) },
-      'rotating the signing key failed',
+      'signing key rotation failed',
     ])
     expect(kidOf((await superadmin(late)).token)).toBe(kidOf(root.token))
     await late.close()
   })
 
-  test('is journaled, without anything of the key', async () => {
+  test('is journaled without any part of the key', async () => {
     await rotate(service)
     const rows = await service.database.sql<{ resource_id: string; changes: unknown }>(
       `select resource_id, changes from journal where action = 'auth.key_rotated' order by id`,
@@ -140,14 +140,14 @@ describe('a new signing key', () => {
   })
 })
 
-describe('a retired key', () => {
-  test('checks the tokens that it signed until the last has expired, and then no more', async () => {
+describe('a retired signing key', () => {
+  test('verifies its tokens until the last one has expired, and no longer', async () => {
     const retired = kidOf(root.token)
     const key = await serviceKey(service)
     await rotate(service)
     const lasting = () => {
       const { header, claims } = partsOf(root.token)
-      // Each is another token, so that none is known already.
+      // Uses a new token for each request, so that no token is cached.
       const iat = Math.floor(service.clock.now() / SECOND)
       return signed(header, { ...claims, iat, exp: iat + 60 * 60 }, key)
     }
@@ -160,24 +160,24 @@ describe('a retired key', () => {
     expect(published).not.toContain(retired)
   })
 
-  test('is forgotten by the database after a day', async () => {
+  test('is deleted from the database after a day', async () => {
     const retired = kidOf(root.token)
     await rotate(service)
     const rest = new AbortController().signal
     service.clock.advance(23 * HOUR)
-    await purge(service.app.db, service.clock, rest)
+    await purgeAccounts(service.app.db, service.clock, rest)
     const kids = async () => {
       const rows = await service.database.sql<{ kid: string }>('select kid from signing_keys')
       return rows.map(({ kid }) => kid)
     }
     expect(await kids()).toContain(retired)
     service.clock.advance(2 * HOUR)
-    await purge(service.app.db, service.clock, rest)
+    await purgeAccounts(service.app.db, service.clock, rest)
     expect(await kids()).toEqual([service.app.features.auth.keys.signer().kid])
   })
 })
 
-test('of two reads at once the newer one counts, whichever is answered first', async () => {
+test('of two concurrent reads of the keys, the newer one wins, in either order of completion', async () => {
   const held: (() => void)[] = []
   let isHeld = false
   const db: Scopes = {
@@ -199,7 +199,7 @@ test('of two reads at once the newer one counts, whichever is answered first', a
   )
   const before = keys.signer().kid
   isHeld = true
-  // The older read has its rows before the rotation, and the newer one after it.
+  // The older read returns the rows before the rotation, and the newer read those after it.
   hear('keys')
   await eventually(
     () => held.length,
@@ -222,7 +222,7 @@ test('of two reads at once the newer one counts, whichever is answered first', a
   expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
 })
 
-test('a reading that failed is made good by the hourly run, although none is to be rotated', async () => {
+test('a node recovers from a failed read of the keys in the hourly run, even without a rotation', async () => {
   const refusal = new Error('the database is away')
   let isAway = false
   const db: Scopes = {
@@ -253,8 +253,8 @@ test('a reading that failed is made good by the hourly run, although none is to 
   expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
 })
 
-describe('the private key', () => {
-  test('is sealed in the database', async () => {
+describe('the private signing key', () => {
+  test('is encrypted in the database', async () => {
     const [row] = await service.database.sql<{ sealed_private_key: Buffer; public_jwk: object }>(
       'select sealed_private_key, public_jwk from signing_keys',
     )
@@ -264,13 +264,13 @@ describe('the private key', () => {
     expect(Object.keys(row?.public_jwk ?? {})).not.toContain('d')
   })
 
-  test('opens with the root key and with no other', async () => {
+  test('decrypts only with the root key', async () => {
     const opened = await openWith(ROOT_KEY)
     expect(opened.signer().kid).toBe(kidOf(root.token))
-    await expect(openWith(Buffer.alloc(32, 8))).rejects.toThrow(/another key sealed it/)
+    await expect(openWith(Buffer.alloc(32, 8))).rejects.toThrow(/encrypted with another key/)
   })
 
-  test('does not open in the place of another', async () => {
+  test('does not decrypt in the row of another key', async () => {
     await rotate(service)
     await service.database.sql(
       `update signing_keys a set sealed_private_key = b.sealed_private_key

@@ -1,4 +1,4 @@
-/** An access token has one spelling: others of the same bytes are refused, and none is held in memory. */
+/** An access token has one valid spelling. Other encodings of the same bytes are refused and not cached. */
 import { beforeAll, expect, test } from 'vitest'
 import { standing } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -27,12 +27,12 @@ test.each([
     () => token.replaceAll('-', '+').replaceAll('_', '/').concat('+'),
   ],
   ['a fourth part', () => `${token}.x`],
-])('with %s it is refused', async (_, spell) => {
+])('a token with %s is rejected', async (_, spell) => {
   expect(await standing(service, spell())).toBe(401)
   expect(await standing(service, token)).toBe(200)
 })
 
-test('of the sixteen last letters that mean the same bytes one is taken', async () => {
+test('only one of the sixteen last letters that encode the same signature bytes is accepted', async () => {
   const last = ALPHABET.indexOf(token.at(-1) ?? '')
   expect(last % 16).toBe(0)
   const answers = []
@@ -41,7 +41,7 @@ test('of the sixteen last letters that mean the same bytes one is taken', async 
   expect(answers).toEqual([200, ...Array(15).fill(401)])
 })
 
-test('one that is signed, but longer than any of ours, is refused', async () => {
+test('a signed token that is longer than any real token is rejected', async () => {
   const { header, claims } = partsOf(token)
   const key = await serviceKey(service)
   expect(await standing(service, signed(header, claims, key))).toBe(200)

@@ -6,9 +6,9 @@
 import { copyFile, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
-import { restoreFile } from '../../src/app.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
-import { readMigrations } from '../../src/platform/db/migrate.ts'
+import { restoreBackupFile } from '../../src/open-features.ts'
+import { readMigrations } from '../../src/platform/schema/migrate.ts'
 import { emptyDatabase, type TestDatabase } from '../support/database.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
@@ -25,7 +25,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await emptyDatabase()
   const key = Buffer.from(await readFile(KEY_FILE, 'utf8'), 'base64')
-  await restoreFile(FILE, {
+  await restoreBackupFile(FILE, {
     address: database.address,
     rootKeys: [key],
     log: silentLog,
@@ -43,7 +43,7 @@ async function startNewest(): Promise<RunningService> {
 const signIn = (service: RunningService, name: string) =>
   tokenOf(service, { email: `${name}@demo.local`, password: PASSWORD })
 
-it('reads data that the baseline wrote', async () => {
+it('reads data that the baseline release wrote', async () => {
   const service = await startNewest()
   const read = async (path: string, token: string) => {
     const { status, body } = await service.call('GET', path, { token })
@@ -62,7 +62,7 @@ it('reads data that the baseline wrote', async () => {
 
   const admin = await signIn(service, 'admin')
   expect(await read('/api/admin/users?search=Łukasz', admin)).toMatchObject({ total: 1 })
-  // Names and search tokens are folded by this release.
+  // This release has folded names and search tokens.
   expect(await read('/api/admin/users?search=JORG%20arztel', admin)).toMatchObject({ total: 1 })
   for (const search of ['lucja oster', 'علي محمد', '山田太郎', 'SIOBHAN OBRIEN', 'mrn|A-23']) {
     const again = await service.call('POST', '/api/patients/search', {
@@ -85,7 +85,7 @@ it('reads data that the baseline wrote', async () => {
   await service.stop()
 })
 
-it('applies every newer migration once, and starts again on the result', async () => {
+it('applies every newer migration once, and starts again on the migrated database', async () => {
   const service = await startNewest()
   expect(await database.sql('select version, checksum from migrations order by version')).toEqual(
     (await readMigrations()).map(({ version, checksum }) => ({ version, checksum })),

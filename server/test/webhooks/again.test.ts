@@ -1,4 +1,4 @@
-/** What is asked for by an operation reaches the receiver: replays, retries, what was held. */
+/** Deliveries caused by an operation: replays, manual retries, and deliveries held by an inactive webhook. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
@@ -22,7 +22,7 @@ beforeEach(async () => {
 const register = () => at.register({ url: receiver.url, events: ['department.*'], secret: SECRET })
 const idsOf = (messages = receiver.received) => messages.map(({ id }) => id).sort()
 
-/** Makes a department, and with it an event. Answers its name. */
+/** Creates a department, which causes an event. Returns its name. */
 async function anEvent(): Promise<string> {
   const name = fresh('Ward')
   const { token } = at.clinic.people.admin
@@ -34,7 +34,7 @@ async function anEvent(): Promise<string> {
 const arrived = (count: number) =>
   until(`${count} messages arrive`, () => receiver.received.length >= count || undefined)
 
-test('a replay sends again what was sent, and what was before the webhook, under the same ids', async () => {
+test('a replay resends old deliveries, and events from before the webhook, with the same message IDs', async () => {
   const before = await anEvent()
   const { id } = await register()
   await anEvent()
@@ -49,7 +49,7 @@ test('a replay sends again what was sent, and what was before the webhook, under
   await allWritten(1)
   const since = new Date(at.service.clock.now() - HOUR).toISOString()
   await at.call('POST', `/${id}/replay`, { body: { since } })
-  // The clinic's first department, the one before, and the one that was sent already.
+  // The clinic's first department, the one just created, and the one that was already delivered.
   await arrived(4)
   const replayed = receiver.received.slice(1)
   expect(replayed).toHaveLength(3)
@@ -62,7 +62,7 @@ test('a replay sends again what was sent, and what was before the webhook, under
   expect(items.map((one: { message_id: string }) => one.message_id).sort()).toEqual(idsOf(replayed))
 })
 
-/** Waits until the latest delivery is as `fields` say. */
+/** Waits until the latest delivery has these `fields`. */
 const written = (id: number, fields: { status: string; attempts_count: number }) =>
   until(`a delivery is ${fields.status}`, async () => {
     const [latest] = (await at.call('GET', `/${id}/deliveries`)).body.items
@@ -70,7 +70,7 @@ const written = (id: number, fields: { status: string; attempts_count: number })
     return latest
   })
 
-test('a delivery that is retried is sent at once, and counts on', async () => {
+test('a retried delivery is sent immediately, and its attempt count continues', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => ({ status: index === 0 ? 400 : 200 }))
   await at.call('POST', `/${id}/test`)
@@ -90,7 +90,7 @@ test('a delivery that is retried is sent at once, and counts on', async () => {
   })
 })
 
-test('what is held for an inactive webhook is sent when it is active again', async () => {
+test('held deliveries are sent when the webhook becomes active again', async () => {
   const { id } = await register()
   await at.call('PUT', `/${id}`, { body: { is_active: false } })
   await anEvent()
@@ -106,7 +106,7 @@ test('what is held for an inactive webhook is sent when it is active again', asy
 
 const afterAnHour = () => ({ status: 503, headers: { 'retry-after': '3600' } })
 
-test('what was refused goes to the new URL of the webhook at once, whenever it was due', async () => {
+test('failed deliveries are sent to a new URL immediately, even before their retry time', async () => {
   const other = await openReceiver({ clock: at.service.clock })
   const { id } = await register()
   receiver.answerWith(afterAnHour)
@@ -118,7 +118,7 @@ test('what was refused goes to the new URL of the webhook at once, whenever it w
   expect(idsOf(other.received)).toEqual(idsOf())
 })
 
-test('what was refused is sent as soon as the webhook is active again', async () => {
+test('failed deliveries are sent as soon as the webhook becomes active again', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => (index === 0 ? { status: 410 } : { status: 200 }))
   await anEvent()
@@ -135,7 +135,7 @@ test.each([
   ['in one step', (url: string) => [{ url, is_active: true }]],
   ['first the one, then the other', (url: string) => [{ url }, { is_active: true }]],
 ])(
-  'what waits when the receiver is gone goes to a new URL once active, %s',
+  'held deliveries of a webhook deactivated as gone go to its new URL, %s',
   async (_how, steps) => {
     const other = await openReceiver({ clock: at.service.clock })
     const { id } = await register()
@@ -149,7 +149,7 @@ test.each([
   },
 )
 
-/** Waits until the webhook's queue is as the condition says. */
+/** Waits until the webhook's queue meets the condition. */
 const queueIs = (id: number, condition: string) =>
   until(`its queue: ${condition}`, async () => {
     const [queue] = await at.service.database.sql(
@@ -160,7 +160,7 @@ const queueIs = (id: number, condition: string) =>
   })
 const PAUSED = 'paused_until > now() and leased_by is null'
 
-test('a retry by hand does not wait for the pause that the receiver has asked for', async () => {
+test('a manual retry does not wait for the pause that the receiver requested', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => (index === 0 ? afterAnHour() : { status: 200 }))
   await anEvent()
@@ -170,7 +170,7 @@ test('a retry by hand does not wait for the pause that the receiver has asked fo
   await written(id, { status: 'delivered', attempts_count: 2 })
 })
 
-test('of a receiver that is down, the one probe is the delivery that is retried by hand', async () => {
+test('a manually retried delivery is the only probe of a receiver that is down', async () => {
   const { id } = await register()
   receiver.answerWith(afterAnHour)
   await anEvent()
@@ -190,7 +190,7 @@ test('of a receiver that is down, the one probe is the delivery that is retried 
   expect(items.every((one: any) => one.next_attempt_at > body.next_attempt_at)).toBe(true)
 })
 
-test('a retry by hand goes out before what was read ahead while the receiver is busy', async () => {
+test('a manual retry is sent before deliveries that were fetched in advance', async () => {
   const { id } = await register()
   await at.call('PUT', `/${id}`, { body: { is_active: false } })
   for (let count = 0; count < 12; count += 1) await anEvent()
@@ -204,7 +204,7 @@ test('a retry by hand goes out before what was read ahead while the receiver is 
     return { status: 200 }
   })
   await at.call('PUT', `/${id}`, { body: { is_active: true } })
-  // As many as may be under way at once.
+  // Four messages are in flight, which is as many as may be sent concurrently.
   await arrived(4)
   await at.call('POST', `/${id}/deliveries/${latest.id}/retry`)
   first.open()
@@ -212,7 +212,7 @@ test('a retry by hand goes out before what was read ahead while the receiver is 
   expect(receiver.received[4]?.id).toBe(latest.message_id)
 })
 
-test('a retry by hand lifts a pause that began while another message is under way', async () => {
+test('a manual retry lifts a pause that began while another delivery was being sent', async () => {
   const { id } = await register()
   const { pass, open } = gate()
   receiver.answerWith(async (_request, index) => {
@@ -230,7 +230,7 @@ test('a retry by hand lifts a pause that began while another message is under wa
   expect(receiver.received).toHaveLength(3)
 })
 
-test('a retry of a delivery that goes meanwhile, as a cancelled replay takes it back, is a 404', async () => {
+test('a retry of a delivery that a cancelled replay removes is answered 404', async () => {
   const { id } = await register()
   await anEvent()
   await arrived(1)

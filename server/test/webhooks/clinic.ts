@@ -1,4 +1,4 @@
-/** A clinic whose admin sets up webhooks, on a service that does nothing in the background. */
+/** A clinic whose admin configures webhooks, on a service without background work. */
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { signInAs } from '../support/people.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
@@ -6,11 +6,11 @@ import { type Answer, type CallOptions, openService, type Service } from '../sup
 export interface WebhookClinic {
   service: Service
   clinic: Clinic
-  /** Calls below `/api/webhooks` as the clinic's admin, signed in anew once the token has expired. */
+  /** Calls a path below `/api/webhooks` as the clinic's admin, who signs in again when the token has expired. */
   call<T = any>(method: string, path?: string, options?: CallOptions): Promise<Answer<T>>
-  /** Registers a webhook for all events, unless `fields` say otherwise. Answers what is told of it. */
+  /** Registers a webhook, for all events by default. Returns the response body. */
   register(fields?: Record<string, unknown>): Promise<any>
-  /** The entries of the journal about a webhook, the oldest first. */
+  /** Returns the journal entries about a webhook, oldest first. */
   entriesOf(webhookId: number): Promise<{ id: number; action: string; changes: any }[]>
 }
 
@@ -22,7 +22,7 @@ export async function openClinic(
   return clinicOn(service, clinic)
 }
 
-/** As `openClinic`, of a clinic that is there. */
+/** Works like `openClinic`, but for an existing clinic. */
 export function clinicOn(service: Service, clinic: Clinic): WebhookClinic {
   let { token } = clinic.people.admin
 

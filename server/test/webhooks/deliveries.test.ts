@@ -1,4 +1,4 @@
-/** The list of a webhook's deliveries, and trying one of them again. */
+/** The deliveries of a webhook: listing and retrying them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
@@ -7,7 +7,7 @@ let at: WebhookClinic
 
 beforeAll(async () => {
   at = await openClinic()
-  // Days that there are no events of, for deliveries that lie apart.
+  // Days without events, so that the deliveries have gaps between them.
   await at.service.database.sql("select ensure_webhook_partitions('2026-01-01', '2026-01-05')")
 })
 
@@ -20,7 +20,7 @@ interface Row {
   retry_step?: number
 }
 
-/** Puts deliveries to a new webhook into the tables, each attempt answered by its number + 500. */
+/** Inserts deliveries of a new webhook. Attempt n has the response status 500 + n. */
 async function webhookWith(rows: Row[], isActive = true): Promise<number> {
   const { sql } = at.service.database
   const { id } = await at.register()
@@ -56,8 +56,8 @@ const list = (id: number, query: Record<string, string | number> = {}) =>
   at.call('GET', `/${id}/deliveries`, { query })
 const idsOf = ({ body }: { body: { items: { id: number }[] } }) => body.items.map(({ id }) => id)
 
-describe('the list', () => {
-  test('shows a delivery with all its attempts, in their order', async () => {
+describe('the list of webhook deliveries', () => {
+  test('contains a delivery with all its attempts in order', async () => {
     const id = await webhookWith([{ entry_id: 70, status: 'failed', attempts: 3 }])
     const attempt = (n: number) => ({
       number: n,
@@ -92,7 +92,7 @@ describe('the list', () => {
     })
   })
 
-  test('shows of many attempts the latest twenty, and how many there are', async () => {
+  test('contains the latest twenty of many attempts, with the total number', async () => {
     const many = { status: 'failed', attempts: 1000 } as const
     const id = await webhookWith([
       { entry_id: 70, ...many },
@@ -111,7 +111,7 @@ describe('the list', () => {
     expect(shown([body])).toEqual([[1000, latest]])
   })
 
-  test('is the latest first, or the other way round, over pages and days', async () => {
+  test('is sorted by time in either direction, over pages and days', async () => {
     const days = [1, 2, 3, 4, 5]
     const id = await webhookWith(
       days.flatMap((day) =>
@@ -132,7 +132,7 @@ describe('the list', () => {
     expect(pages[0]?.body).toMatchObject({ total: 10, limit: 3, pages: 4 })
   })
 
-  test('is of one webhook', async () => {
+  test('contains only the deliveries of one webhook', async () => {
     const one = await webhookWith([{ entry_id: 1 }])
     const other = await webhookWith([{ entry_id: 1 }, { entry_id: 2 }])
     expect([idsOf(await list(one)), idsOf(await list(other))]).toEqual([[1], [2, 1]])
@@ -145,7 +145,7 @@ describe('the list', () => {
     { entry_id: 4, status: 'pending', event: 'user.deleted' },
   ]
 
-  test('can be of one state', async () => {
+  test('can be filtered by status', async () => {
     const id = await webhookWith(MIXED)
     for (const [status, ids] of [
       ['pending', [4, 1]],
@@ -158,7 +158,7 @@ describe('the list', () => {
     }
   })
 
-  test('can be of one message, by the id that its receiver was sent', async () => {
+  test('can be filtered by the message ID that the receiver got', async () => {
     const id = await webhookWith(MIXED)
     for (const { id: delivery, message_id } of (await list(id)).body.items) {
       const answer = await list(id, { message_id })
@@ -172,7 +172,7 @@ describe('the list', () => {
     for (const none of [
       'msg_mwq8lds0_4f2',
       'msg_zzzzzzzzzzzz_1',
-      // The first moment of the year 10000, which the database does not read as the service writes it.
+      // The first moment of the year 10000, which the database and the service format differently.
       'msg_2htner8qo0_1',
       'msg_1_zzzzzzzzzzzz',
       zeros,
@@ -185,7 +185,7 @@ describe('the list', () => {
       })
   })
 
-  test('of an inactive webhook shows what waits as held', async () => {
+  test('shows pending deliveries of an inactive webhook as held', async () => {
     const id = await webhookWith(MIXED, false)
     expect((await list(id)).body.items.map(({ status }: { status: string }) => status)).toEqual([
       'held',
@@ -204,7 +204,7 @@ describe('the list', () => {
   })
 })
 
-describe('trying again', () => {
+describe('a manual retry', () => {
   const retry = (id: number, delivery: number) =>
     at.call('POST', `/${id}/deliveries/${delivery}/retry`)
   const rowOf = async (id: number) =>
@@ -217,7 +217,7 @@ describe('trying again', () => {
     )[0]
 
   test.each(['pending', 'delivered', 'failed'] as const)(
-    'has one that is %s due at once, by a fresh schedule',
+    'makes a delivery that is %s due immediately, with a new schedule',
     async (status) => {
       const id = await webhookWith([{ entry_id: 9, status, attempts: 4 }])
       const answer = await retry(id, 9)
@@ -250,7 +250,7 @@ describe('trying again', () => {
     })
   })
 
-  test('touches no other delivery', async () => {
+  test('changes no other delivery', async () => {
     const id = await webhookWith([
       { entry_id: 9, status: 'failed' },
       { entry_id: 10, status: 'failed' },
@@ -265,7 +265,7 @@ describe('trying again', () => {
     expect((await rowOf(id))?.status).toBe('failed')
   })
 
-  test('of what is not there is 404, be the webhook active or not', async () => {
+  test('is answered 404 for an unknown delivery of an active or inactive webhook', async () => {
     const [active, inactive] = [await webhookWith([]), await webhookWith([], false)]
     const other = await webhookWith([{ entry_id: 9 }])
     expect((await retry(active, 9)).status).toBe(404)

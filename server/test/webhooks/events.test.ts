@@ -1,4 +1,4 @@
-/** The catalogue of events, and which of them a webhook may subscribe to. */
+/** The list of events, and the event subscriptions of webhooks. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { isWanted } from '../../src/features/webhooks/events/subscription.ts'
 import { ACTIONS, isPublic, PUBLIC_ACTIONS } from '../../src/platform/journal/index.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
   catalogue = (await at.call('GET', '/events')).body
 })
 
-/** What the walk through the operations does not bring about: their examples are held against nothing. */
+/** Events that the walk through all operations does not cause, so their examples are not compared. */
 const NOT_WALKED = [
   'tenant.activated',
   'tenant.deactivated',
@@ -31,7 +31,7 @@ const NOT_WALKED = [
   'encryption.root_key_destroyed',
 ]
 
-/** What `changes` is made of: all the fields of a record that came or went, else only that there are some. */
+/** Returns the shape of `changes`: all fields of a created or deleted record, otherwise only their presence. */
 function shapeOf(changes: Record<string, unknown> | null): unknown {
   if (changes === null) return null
   const isWhole = changes.before === null || changes.after === null
@@ -42,8 +42,8 @@ function shapeOf(changes: Record<string, unknown> | null): unknown {
   return Object.fromEntries(kinds.sort())
 }
 
-describe('the catalogue', () => {
-  test('has every public event, with its meaning and a whole message', () => {
+describe('the list of events for webhooks', () => {
+  test('contains every public event, with its meaning and a complete example message', () => {
     expect(catalogue.map(({ name }) => name)).toEqual([...PUBLIC_ACTIONS])
     for (const { name, description, example } of catalogue) {
       expect(description).toBe(ACTIONS[name as keyof typeof ACTIONS].meaning)
@@ -63,7 +63,7 @@ describe('the catalogue', () => {
     }
   })
 
-  test('shows of each event what the journal really says of it', async () => {
+  test('shows each event as the journal actually records it', async () => {
     const walkable = await openWalkable()
     const { service } = walkable
     await walk(walkable)
@@ -78,19 +78,19 @@ describe('the catalogue', () => {
       const shown = ({ resource_type, resource_id, changes }: any) => ({
         resource_type,
         has_id: resource_id !== null,
-        // Of patients nothing goes out but ids.
+        // Events about patients contain only ids.
         ...(name.startsWith('patient.') ? {} : { changes: shapeOf(changes) }),
       })
       expect([name, real.map(shown)]).toEqual([name, expect.arrayContaining([shown(example.data)])])
     }
     const unmatched = catalogue.map(({ name }) => name).filter((name) => !compared.has(name))
     expect(unmatched).toEqual(NOT_WALKED)
-    // An event of no tenant would be heard by nobody.
+    // An event without a tenant would reach no webhook.
     const ofNobody = rows.filter(({ entry }) => entry.tenant_id === null)
     expect(ofNobody.map(({ action }) => action).filter(isPublic)).toEqual([])
   })
 
-  test('is found beside the webhooks themselves, and has no other methods', async () => {
+  test('is available next to the webhooks in the API, and only with GET', async () => {
     expect((await at.call('PUT', '/events', { body: {} })).status).toBe(422)
     expect((await at.call('DELETE', '/events')).status).toBe(422)
   })
@@ -98,13 +98,13 @@ describe('the catalogue', () => {
 
 describe('a webhook', () => {
   test.each(['*', 'user.*', 'tenant.*', 'self_healing.*', 'user.created', 'webhook.test'])(
-    'may subscribe to %s',
+    'can subscribe to %s',
     async (name) => {
       expect((await at.register({ events: [name] })).events).toEqual([name])
     },
   )
 
-  test('is told of every name that is none, each with those that are known', async () => {
+  test('gets every unknown event name reported, each with the valid names', async () => {
     const names = ['user.*', 'user', 'User.created', '**', 'webhook.*', '', 'webhook.updated']
     const answer = await at.call('POST', '/register', {
       body: { url: 'http://127.0.0.1:9/', events: names },
@@ -121,13 +121,13 @@ describe('a webhook', () => {
   })
 })
 
-describe('an event is wanted', () => {
+describe('an event subscription', () => {
   test.each([
     ['user.created', ['user.created']],
     ['user.created', ['auth.*', 'user.*']],
     ['user.created', ['*']],
     ['self_healing.applied', ['self_healing.*']],
-  ])('%s by %j', (action, events) => {
+  ])('to %s is included in %j', (action, events) => {
     expect(isWanted(events, action)).toBe(true)
   })
 
@@ -137,7 +137,7 @@ describe('an event is wanted', () => {
     ['access.refused', ['*']],
     ['webhook.updated', ['*']],
     ['webhook.test', ['*', 'webhook.test']],
-  ])('but not %s by %j', (action, events) => {
+  ])('to %s is not included in %j', (action, events) => {
     expect(isWanted(events, action)).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
-/** Finds and deletes what a deleted tenant has left. `server/test/plans` tests what the search costs. */
+/** Finds and deletes leftover rows of a deleted tenant. `server/test/plans` tests the cost of the search. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findAnyWebhook } from '../../src/features/webhooks/upkeep/upkeep.store.ts'
 import { purgeWebhooks } from '../../src/features/webhooks/webhooks.jobs.ts'
@@ -8,7 +8,7 @@ import { scopesOf } from '../sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 
 const [GONE, OTHER] = [1, 2]
-/** Of the other tenant, on both sides of what is left over. */
+/** Webhooks of the other tenant, with IDs before and after the IDs of the leftover rows. */
 const LIVING = [1, 2, 3, 7, 8, 9]
 const LEFT_OVER = 5
 
@@ -34,7 +34,7 @@ const COLUMNS = {
   webhook_attempts: ['number, started_at, duration_ms', '1, now(), 5'],
 }
 
-/** Adds eight rows of each of the webhooks, spread over four days. */
+/** Adds eight rows for each of the webhooks, spread over four days. */
 async function add(table: Rows, tenant: number, webhooks: readonly number[]) {
   const [columns, values] = COLUMNS[table]
   await database.sql(
@@ -55,19 +55,19 @@ async function countOf(table: Rows, tenant: number): Promise<number> {
   return row?.count ?? Number.NaN
 }
 
-describe.each(['webhook_deliveries', 'webhook_attempts'] as const)('%s', (table) => {
+describe.each(['webhook_deliveries', 'webhook_attempts'] as const)('rows of %s', (table) => {
   test.each([
     ['between', LEFT_OVER],
     ['before', -1],
     ['behind', 99],
-  ])('of a webhook that is gone are found %s those of others', async (_where, webhook) => {
+  ])('of a deleted webhook are found %s rows of other webhooks', async (_where, webhook) => {
     await add(table, OTHER, LIVING)
     expect(await find(GONE)).toBeUndefined()
     await add(table, GONE, [webhook])
     expect(await find(GONE)).toBe(webhook)
   })
 
-  test('of webhooks that are gone are destroyed in batches, and nothing else', async () => {
+  test('of deleted webhooks are deleted in batches, and no other rows', async () => {
     await add(table, OTHER, LIVING)
     await add(table, GONE, [0, LEFT_OVER, 6, 99])
     let batches = 0

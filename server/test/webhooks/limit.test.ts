@@ -1,11 +1,11 @@
-/** A tenant has at most fifty webhooks, however many register at once. */
+/** The limit of fifty webhooks per tenant also applies to concurrent registrations. */
 import { expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 import { clinicOn, openClinic } from './clinic.ts'
 
-test('of sixty that register at once on two nodes, fifty do', async () => {
+test('fifty of sixty concurrent registrations on two nodes succeed', async () => {
   const at = await openClinic()
   const { service, clinic } = at
   const other = await openService({ database: service.database })
@@ -24,7 +24,7 @@ test('of sixty that register at once on two nodes, fifty do', async () => {
   )
   expect(entries).toHaveLength(50)
 
-  // Another tenant is not counted, and a deleted one makes room.
+  // Another tenant has its own limit, and deleting a webhook allows another registration.
   const south = clinicOn(service, await makeClinic(service, await superadmin(service), 'south'))
   await south.register()
   await at.call('DELETE', `/${answers.find(({ status }) => status === 201)?.body.id}`)

@@ -1,4 +1,4 @@
-/** What people paste into a webhook: a secret with what clings to it, the address of their own machine. */
+/** Pasted values of a webhook: a secret with extra characters, and a URL on the user's own machine. */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ async function openRegistrar(config: object = {}) {
   }
 }
 
-test('a secret with anything around it is refused by a sentence, when registering and when changing', async () => {
+test('a pasted secret with surrounding characters is rejected, at registration and change', async () => {
   const { service, token, register } = await openRegistrar()
   const { body } = await register({})
   for (const [around, secret] of [
@@ -52,7 +52,7 @@ test('a secret with anything around it is refused by a sentence, when registerin
   expect((await register({ secret: 'a plain text with blanks' })).status).toBe(201)
 })
 
-test('a refused address names the variables that allow it', async () => {
+test('the error for a refused address names the variables that would allow it', async () => {
   const { register } = await openRegistrar()
   for (const url of ['http://127.0.0.1:9000/', 'http://example.org/', 'https://10.0.0.1/'])
     expect((await register({ url })).body.detail[0].msg).toMatch(
@@ -61,7 +61,7 @@ test('a refused address names the variables that allow it', async () => {
   expect((await register({ url: 'https://' })).body.detail[0].msg).not.toContain('WEBHOOK_')
 })
 
-test('in demo mode a receiver on this machine is delivered to', async () => {
+test('demo mode delivers to a receiver on the same machine', async () => {
   const { service, token, register } = await openRegistrar({ DEMO: true })
   let received: { headers: object; body: string } | undefined
   const receiver = createServer(async (request, response) => {

@@ -17,8 +17,8 @@ const register = (body: Record<string, unknown>) =>
 const put = (id: number, body: unknown) => at.call('PUT', `/${id}`, { body })
 const URL_TEXT = 'http://127.0.0.1:9/hook'
 
-describe('a webhook', () => {
-  test('is registered active, for the own tenant, and listed by id', async () => {
+describe('a registered webhook', () => {
+  test("is active, belongs to the caller's tenant, and is listed by ID", async () => {
     const one = await at.register({ events: ['user.*'] })
     const two = await at.register({ secret: 'a-secret-of-my-own' })
     expect(one).toEqual({
@@ -40,7 +40,7 @@ describe('a webhook', () => {
     ])
   })
 
-  test('has a queue of its own, idle', async () => {
+  test('has its own queue, which is idle', async () => {
     const { id } = await at.register()
     expect(
       await at.service.database.sql(
@@ -57,18 +57,18 @@ describe('a webhook', () => {
     ['https://bücher.example/ä', 'https://xn--bcher-kva.example/%C3%A4'],
     ['http://127.0.0.1:80/', 'http://127.0.0.1/'],
     ['http://0x7f.1/', 'http://127.0.0.1/'],
-  ])('to %s is kept as %s', async (url, kept) => {
+  ])('to %s is stored as %s', async (url, kept) => {
     const { id, url: told } = await at.register({ url })
     expect(told).toBe(kept)
     await at.call('DELETE', `/${id}`)
   })
 
-  test('subscribes to each event once', async () => {
+  test('subscribes only once to an event that is named twice', async () => {
     const events = ['user.*', 'user.created', 'user.*', 'user.created']
     expect((await at.register({ events })).events).toEqual(['user.*', 'user.created'])
   })
 
-  test('is told of in the journal without the path of its URL', async () => {
+  test('is journaled without the path of its URL', async () => {
     const url = 'http://127.0.0.1:9/hook/with-a-token?key=value'
     const { id } = await at.register({ url, events: ['user.*'] })
     await put(id, { url: `${url}2`, is_active: false })
@@ -95,8 +95,8 @@ describe('a webhook', () => {
   })
 })
 
-describe('a change', () => {
-  test('leaves what is left out, and tells no secret', async () => {
+describe('a change of a webhook', () => {
+  test('keeps omitted fields, and returns no secret', async () => {
     const { secret: _, ...made } = await at.register({ events: ['user.*'] })
     expect((await put(made.id, { events: ['*'] })).body).toEqual({ ...made, events: ['*'] })
     expect((await put(made.id, { url: 'http://127.0.0.1:10/' })).body).toEqual({
@@ -110,7 +110,7 @@ describe('a change', () => {
     })
   })
 
-  test('to what is there already is none, and not journaled', async () => {
+  test('to the current values changes nothing, and is not journaled', async () => {
     const secret = 'a-secret-of-my-own'
     const { secret: _, ...made } = await at.register({ secret, events: ['user.*', 'auth.*'] })
     for (const body of [
@@ -125,7 +125,7 @@ describe('a change', () => {
     expect(await at.entriesOf(made.id)).toHaveLength(1)
   })
 
-  test('is announced to whoever sends for the webhook', async () => {
+  test('notifies the processes that send for the webhook', async () => {
     const { id } = await at.register()
     const told: (string | null)[] = []
     const changes = watchChanges(at.service.database.address, openLog('silent'), systemTime)
@@ -137,7 +137,7 @@ describe('a change', () => {
   })
 })
 
-describe('deactivating', () => {
+describe('the state of a webhook', () => {
   const queueOf = async (id: number) =>
     (await at.service.database.sql('select * from webhook_queues where webhook_id = $1', [id]))[0]
   const failing = (id: number) =>
@@ -147,7 +147,7 @@ describe('deactivating', () => {
       [id],
     )
 
-  test('names the admin as the reason, and activating takes it away', async () => {
+  test('records the admin as the reason of a deactivation, and activating clears the reason', async () => {
     const { id } = await at.register()
     expect((await put(id, { is_active: false })).body).toMatchObject({
       is_active: false,
@@ -159,7 +159,7 @@ describe('deactivating', () => {
     })
   })
 
-  test('what the service has deactivated leaves its reason', async () => {
+  test('keeps the reason of a deactivation by the service', async () => {
     const { id } = await at.register()
     await at.service.database.sql(
       "update webhooks set is_active = false, disabled_reason = 'failing' where id = $1",
@@ -169,7 +169,7 @@ describe('deactivating', () => {
     expect((await put(id, { events: ['user.*'] })).body.disabled_reason).toBe('failing')
   })
 
-  test('is forgotten with the receiver’s failures when it is activated again', async () => {
+  test('keeps recorded failures on deactivation, and resets them on activation', async () => {
     const { id } = await at.register()
     await failing(id)
     await put(id, { is_active: false })
@@ -188,7 +188,7 @@ describe('deactivating', () => {
     expect((await queueOf(id))?.due_at).not.toBeNull()
   })
 
-  test('or another URL: what was known of the receiver is of another one', async () => {
+  test('loses the recorded failures of the old receiver when the URL changes', async () => {
     const { id } = await at.register()
     await failing(id)
     expect((await put(id, { events: ['user.*'] })).body.failing_since).not.toBeNull()
@@ -197,8 +197,8 @@ describe('deactivating', () => {
   })
 })
 
-describe('deleting', () => {
-  test('takes the webhook away at once, with its secrets and its queue', async () => {
+describe('deleting a webhook', () => {
+  test('removes it immediately, with its secrets and its queue', async () => {
     const { id } = await at.register()
     expect(await at.call('DELETE', `/${id}`)).toMatchObject({ status: 204, body: undefined })
     expect((await put(id, {})).status).toBe(404)
@@ -210,7 +210,7 @@ describe('deleting', () => {
   })
 })
 
-describe('what is no webhook is refused', () => {
+describe('a webhook is refused if it has', () => {
   const faultOf = async (body: Record<string, unknown>) => {
     const answer = await register(body)
     expect([body, answer.status]).toEqual([body, 422])
@@ -218,7 +218,7 @@ describe('what is no webhook is refused', () => {
   }
 
   test.each(['hook', '', 'example.org/hook', 'http://', 'https://exa mple.org'])(
-    'a URL that is none: %j',
+    'an invalid URL: %j',
     async (url) => {
       expect(await faultOf({ url })).toEqual([
         { loc: ['body', 'url'], msg: 'Input should be a valid URL', type: 'url_parsing' },
@@ -234,7 +234,7 @@ describe('what is no webhook is refused', () => {
     'http://169.254.169.254/latest/meta-data',
     'https://[64:ff9b::a00:1]/',
     `https://example.org/${'ä'.repeat(600)}`,
-  ])('a URL that nothing may be sent to: %s', async (url) => {
+  ])('a forbidden URL: %s', async (url) => {
     expect(await faultOf({ url })).toMatchObject([{ loc: ['body', 'url'], type: 'value_error' }])
   })
 
@@ -253,7 +253,7 @@ describe('what is no webhook is refused', () => {
     [`whsec_${Buffer.alloc(23).toString('base64')}`, 'value_error'],
     [`whsec_${Buffer.alloc(65).toString('base64')}`, 'value_error'],
     ['whsec_this is no base64 at all', 'value_error'],
-  ])('the secret %j', async (secret, type) => {
+  ])('an invalid secret: %j', async (secret, type) => {
     expect(await faultOf({ url: URL_TEXT, secret })).toMatchObject([
       { loc: ['body', 'secret'], type },
     ])
@@ -262,13 +262,13 @@ describe('what is no webhook is refused', () => {
   test.each([
     ['none', [], 'too_short'],
     ['too many', Array.from({ length: 101 }, () => '*'), 'too_long'],
-  ])('%s of the events', async (_what, events, type) => {
+  ])('an invalid number of events: %s', async (_what, events, type) => {
     expect(await faultOf({ url: URL_TEXT, events })).toMatchObject([
       { loc: ['body', 'events'], type },
     ])
   })
 
-  test('with all its faults at once', async () => {
+  test('several faults, which are all reported together', async () => {
     const detail = await faultOf({
       url: 'ftp://example.org',
       events: ['user.*', 'user.none'],
@@ -283,7 +283,7 @@ describe('what is no webhook is refused', () => {
     expect(body.detail).toHaveLength(2)
   })
 
-  test('in a change as well, where null is refused too', async () => {
+  test('invalid or null fields in a change', async () => {
     const { id } = await at.register()
     for (const body of [
       { url: 'https://10.0.0.1/' },
@@ -299,8 +299,8 @@ describe('what is no webhook is refused', () => {
   })
 })
 
-describe('unless the operator allows it', () => {
-  test('nothing is sent unencrypted, nor into private networks', async () => {
+describe("without the operator's permission", () => {
+  test('a URL without encryption or in a private network is rejected', async () => {
     const strict = await openClinic({
       config: { WEBHOOK_ALLOW_HTTP: false, WEBHOOK_ALLOWED_NETWORKS: [] },
     })

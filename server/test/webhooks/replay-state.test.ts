@@ -1,7 +1,7 @@
-/** One replay at a time: its jobs, how far it has come, and how it is cancelled. */
+/** The state of a replay: one at a time per webhook, with a job, progress and cancellation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
-import { runReplay, withdraw } from '../../src/features/webhooks/replays/replays.service.ts'
+import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
@@ -21,9 +21,9 @@ const cancel = (id: number, replay: number) => at.call('DELETE', `/${id}/replays
 const deps = () => ({ db: at.service.app.db, clock: at.service.clock })
 const tenant_id = () => at.clinic.id
 const run = (id: number) => runReplay(deps(), { id, tenant_id: tenant_id() }, signal)
-/** Does the work of the job that a cancelled replay has queued. */
+/** Runs the cleanup job that a cancelled replay has queued. */
 const carryOut = (webhook_id: number, id: number) =>
-  withdraw(deps(), { id, webhook_id, tenant_id: tenant_id() }, signal)
+  cancelReplay(deps(), { id, webhook_id, tenant_id: tenant_id() }, signal)
 
 const sql = <T extends Record<string, unknown>>(text: string, values: unknown[] = []) =>
   at.service.database.sql<T>(text, values)
@@ -35,7 +35,7 @@ const deliveriesOf = (id: number) =>
     [id],
   )
 
-/** The first delivery has been tried once, with this answer, and is settled. */
+/** Completes the first delivery with this status after one attempt. */
 async function settle(id: number, status: 'delivered' | 'failed', entry: number): Promise<void> {
   await sql(
     `update webhook_deliveries set status = $1, attempts = 1, retry_step = 1, due_at = null,
@@ -51,24 +51,24 @@ async function settle(id: number, status: 'delivered' | 'failed', entry: number)
   )
 }
 
-test('of several replays of a webhook at once one is taken, and the others are told which', async () => {
+test('only one of several concurrent replays of a webhook is accepted, and the others get its ID', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const answers = await Promise.all(Array.from({ length: 12 }, () => order(id)))
   const taken = answers.filter(({ status }) => status === 202)
   expect(taken).toHaveLength(1)
   for (const { status, body } of answers.filter((answer) => answer !== taken[0])) {
     expect([status, body.code]).toEqual([409, 'replay_running'])
-    expect(body.detail).toContain(`replay ${taken[0]?.body.id} of this webhook`)
+    expect(body.detail).toContain(`Replay ${taken[0]?.body.id} of this webhook`)
   }
   expect(await sql('select 1 from webhook_replays where webhook_id = $1', [id])).toHaveLength(1)
-  // Another webhook's is none of its business, and the next may come once it is over.
+  // A replay of another webhook is independent. The next replay can start once this one has ended.
   const other = await at.register({ events: ['user.created'] })
   expect((await order(other.id)).status).toBe(202)
   await run(taken[0]?.body.id)
   expect((await order(id)).status).toBe(202)
 })
 
-test('a replay tells what has become of its deliveries', async () => {
+test('the status of a replay counts its deliveries by state', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
   await run(body.id)
@@ -84,7 +84,7 @@ test('a replay tells what has become of its deliveries', async () => {
   })
 })
 
-test('a replay that is cancelled while it is under way queues nothing more', async () => {
+test('a replay that is cancelled while it runs queues nothing more', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
   expect((await cancel(id, body.id)).status).toBe(204)
@@ -102,14 +102,14 @@ test('a replay that is cancelled while it is under way queues nothing more', asy
   expect((await order(id)).status).toBe(202)
 })
 
-test('what still waits of a cancelled replay is as it was before', async () => {
+test('a cancelled replay restores waiting deliveries to their earlier state', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const first = await order(id)
   await run(first.body.id)
   const [delivered, failed, waiting, untried, sent] = await deliveriesOf(id)
   await settle(id, 'delivered', delivered?.entry_id)
   await settle(id, 'failed', failed?.entry_id)
-  // One waits for its second try without any replay, and one has never been there.
+  // One delivery waits for its second attempt without any replay, and one did not exist before the replay.
   await sql(
     `update webhook_deliveries set replay_id = null, due_at = '2099-01-01', attempts = 1
      where webhook_id = $1 and entry_id = $2`,
@@ -134,12 +134,12 @@ test('what still waits of a cancelled replay is as it was before', async () => {
     waiting: 0,
     delivered: 1,
   })
-  // Nothing of it is left to cancel.
+  // The replay has already ended, so it cannot be cancelled.
   const again = await cancel(id, second.body.id)
   expect([again.status, again.body.code]).toEqual([409, 'replay_over'])
 })
 
-test('an event that the fan-out comes upon later is delivered though its replay is cancelled', async () => {
+test('an event that the fan-out finds after a replay was cancelled is still delivered', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const [row] = await sql<{ id: number; created_at: string }>(
     `update webhooks set created_at = now() - interval '1 day' where id = $1
@@ -167,7 +167,7 @@ test('an event that the fan-out comes upon later is delivered though its replay 
   expect(await deliveriesOf(id)).toMatchObject([{ entry_id: event.id, status: 'pending' }])
 })
 
-test('a replay that follows a cancelled one keeps what that has queued', async () => {
+test('cancelling a replay keeps the deliveries that a later replay has queued', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const first = await order(id)
   await run(first.body.id)
@@ -179,7 +179,7 @@ test('a replay that follows a cancelled one keeps what that has queued', async (
   expect(await shown(id, second.body.id)).toMatchObject({ waiting: 5 })
 })
 
-test('a cancelled replay whose job was given up is swept the next night', async () => {
+test('a cancelled replay whose job failed for good is cleaned up the next night', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
   await run(body.id)
@@ -198,7 +198,7 @@ test('a cancelled replay whose job was given up is swept the next night', async 
   expect(await jobs()).toEqual([])
 })
 
-test('old replays are forgotten, and one that never ended has failed first', async () => {
+test('upkeep deletes old replays, and first marks one that never ended as failed', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const over = await order(id)
   await run(over.body.id)
@@ -216,7 +216,7 @@ test('old replays are forgotten, and one that never ended has failed first', asy
   expect((await at.call('GET', `/${id}/replays/${endless.body.id}`)).status).toBe(404)
 })
 
-test('a replay is seen and cancelled under its own webhook alone', async () => {
+test('a replay can be read and cancelled only under its own webhook', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const other = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
@@ -226,8 +226,8 @@ test('a replay is seen and cancelled under its own webhook alone', async () => {
   expect(await shown(id, body.id)).toMatchObject({ state: 'running' })
 })
 
-describe('the job', () => {
-  test('is queued with the order', async () => {
+describe('the job of a replay', () => {
+  test('is queued in the transaction of the request', async () => {
     const { id } = await at.register()
     await order(id)
     const jobs = await sql(
@@ -238,7 +238,7 @@ describe('the job', () => {
     expect(jobs).toHaveLength(1)
   })
 
-  test('is queued again for a replay that was given up, and not twice', async () => {
+  test('is queued again for an abandoned replay, but only once', async () => {
     await sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { replays } = at.service.app.features.webhooks.services
     await replays.tidy()

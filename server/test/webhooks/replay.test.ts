@@ -1,4 +1,4 @@
-/** Replays: past events are queued again, in batches, whatever happens on the way. */
+/** Replays queue past events again in batches, despite interruptions. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
@@ -19,7 +19,7 @@ const order = (id: number, since: string, until?: string) =>
   at.call('POST', `/${id}/replay`, { body: { since, ...(until ? { until } : {}) } })
 const { signal } = new AbortController()
 
-/** Does the work of the replays that were ordered, as the job does. */
+/** Runs the requested replays, as the job does. */
 async function work({ db = at.service.app.db, halt = signal } = {}): Promise<void> {
   const { sql } = at.service.database
   const replays = await sql<{ id: number; tenant_id: number }>(
@@ -39,14 +39,14 @@ const deliveriesOf = (id: number) =>
     [id],
   )
 
-/** The tenant's events of these actions, as the journal has them. */
+/** Returns the tenant's journal entries with these actions. */
 const journaled = (...actions: string[]) =>
   at.service.database.sql<{ id: number }>(
     'select id from journal where tenant_id = $1 and action = any($2) order by id',
     [at.clinic.id, actions],
   )
 
-/** Writes entries of the past into the journal, three a millisecond. */
+/** Writes past entries into the journal, three per millisecond. */
 async function past(time: string, count: number, action = 'user.updated'): Promise<void> {
   const { sql } = at.service.database
   const start = new Date(time)
@@ -56,7 +56,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
     `create table if not exists journal_${month(0).replaceAll('-', '_')} partition of journal
      for values from ('${month(0)} 00:00:00+00') to ('${month(1)} 00:00:00+00')`,
   ).catch((error: { code?: string }) => {
-    // It is there, by its usual name.
+    // The partition exists under its usual name.
     if (error.code !== '42P17') throw error
   })
   await sql(
@@ -68,7 +68,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
 }
 
 describe('a replay', () => {
-  test('queues the events since then that the webhook wants, also those before it was there', async () => {
+  test('queues the subscribed events since a time, also from before the webhook existed', async () => {
     const { id } = await at.register({ events: ['user.*', 'department.created'] })
     const since = ago(HOUR)
     const answer = await order(id, since)
@@ -108,7 +108,7 @@ describe('a replay', () => {
     await work()
   })
 
-  test('brings no tests, no other tenants and nothing that is not public', async () => {
+  test('contains no webhook tests, no events of other tenants and no private events', async () => {
     const { id } = await at.register()
     await at.call('POST', `/${id}/test`)
     await order(id, ago(HOUR))
@@ -124,7 +124,7 @@ describe('a replay', () => {
         'webhook.test',
       ]),
     )
-    // The one that was sent when it was asked for, once.
+    // The event of the webhook test was sent only once, when the test was requested.
     expect(events.filter((event) => event === 'webhook.test')).toHaveLength(1)
     const foreign = await at.service.database.sql(
       `select 1 from webhook_deliveries d join journal j on j.id = d.entry_id
@@ -134,7 +134,7 @@ describe('a replay', () => {
     expect(foreign).toEqual([])
   })
 
-  test('queues again what is settled or waits for a later try', async () => {
+  test('requeues deliveries that are finished or wait for a later attempt', async () => {
     const { id } = await at.register({ events: ['user.created'] })
     await order(id, ago(HOUR))
     await work()
@@ -170,7 +170,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('to an inactive webhook is held for it', async () => {
+  test('is paused while its webhook is inactive', async () => {
     const { id } = await at.register({ events: ['user.created'] })
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     await order(id, ago(HOUR))
@@ -179,7 +179,7 @@ describe('a replay', () => {
     expect(body.total).toBe(5)
   })
 
-  test('goes by what the webhook wants when it is done', async () => {
+  test('uses the subscriptions of the webhook at the time the replay runs', async () => {
     const { id } = await at.register({ events: ['*'] })
     await order(id, ago(HOUR))
     await at.call('PUT', `/${id}`, { body: { events: ['department.*'] } })
@@ -187,7 +187,7 @@ describe('a replay', () => {
     expect((await deliveriesOf(id)).map(({ event }) => event)).toEqual(['department.created'])
   })
 
-  test('of a webhook that is deleted meanwhile comes to nothing', async () => {
+  test('does nothing if its webhook has been deleted', async () => {
     const { id } = await at.register()
     await order(id, ago(HOUR))
     await at.call('DELETE', `/${id}`)
@@ -196,8 +196,8 @@ describe('a replay', () => {
   })
 })
 
-describe('since when', () => {
-  test('is a date, which means its beginning, or a time, inclusive', async () => {
+describe('the parameter `since` of a replay', () => {
+  test('can be a date, which means the beginning of the day, or an inclusive time', async () => {
     const { id } = await at.register({ events: ['user.blocked', 'user.unblocked', 'user.deleted'] })
     const day = ago(3 * DAY).slice(0, 10)
     await past(`${iso(Date.parse(day) - 1)}`, 1, 'user.blocked')
@@ -222,8 +222,8 @@ describe('since when', () => {
   })
 })
 
-describe('until when', () => {
-  test('is a date, which means its end, or a time, inclusive; never later than now', async () => {
+describe('the parameter `until` of a replay', () => {
+  test('can be a date, which means the end of the day, or an inclusive time, and is never in the future', async () => {
     const { id } = await at.register({
       events: ['department.created', 'department.updated', 'department.deleted'],
     })
@@ -255,7 +255,7 @@ describe('until when', () => {
     expect(Date.parse(end)).toBeLessThanOrEqual(at.service.clock.now())
   })
 
-  test('is not before since', async () => {
+  test('cannot be before `since`', async () => {
     const { id } = await at.register()
     const since = ago(2 * DAY)
     const day = iso(Date.parse(since) - DAY).slice(0, 10)
@@ -277,26 +277,26 @@ describe('a long replay', () => {
     await past(ago(2 * DAY), 50, 'preferences.updated')
   })
 
-  /** Calls `act` when so many batches are queued; what it waits for holds up the next one. */
+  /** Calls `act` after this many batches are queued, before the next batch. */
   function afterBatches(db: Scopes, batches: number, act: () => Promise<void> | void): Scopes {
     let calls = 0
     const inTenant: Scopes['inTenant'] = async (...args) => {
       const result = await db.inTenant(...args)
-      // The first is a look at the replay itself.
+      // The first call only reads the replay.
       if (calls++ === batches) await act()
       return result
     }
     return { ...db, inTenant }
   }
 
-  test('queues every event once', async () => {
+  test('queues each event once', async () => {
     const { id } = await at.register({ events: ['user.updated'] })
     await order(id, ago(2 * DAY + HOUR))
     await work()
     expect(await deliveriesOf(id)).toHaveLength(COUNT)
   })
 
-  test('goes on after a stop where it stood', async () => {
+  test('continues where it stopped after a shutdown', async () => {
     const { id } = await at.register({ events: ['user.updated'] })
     await order(id, ago(2 * DAY + HOUR))
     const stop = new AbortController()
@@ -305,7 +305,7 @@ describe('a long replay', () => {
     const part = (await deliveriesOf(id)).length
     expect(part).toBeGreaterThan(0)
     expect(part).toBeLessThan(COUNT)
-    // What is done already is not done again.
+    // Completed batches are not repeated.
     await at.service.database.sql(
       "update webhook_deliveries set status = 'delivered', due_at = null where webhook_id = $1",
       [id],
@@ -316,7 +316,7 @@ describe('a long replay', () => {
     expect(deliveries.filter(({ status }) => status === 'delivered')).toHaveLength(part)
   })
 
-  test('is finished by another process when its own stops in the middle', async () => {
+  test('is finished by another process if the first one stops halfway', async () => {
     const { database, clock } = at.service
     await database.sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { id } = await at.register({ events: ['user.updated'] })
@@ -342,14 +342,14 @@ describe('a long replay', () => {
     const part = (await deliveriesOf(id)).length
     expect(part).toBeGreaterThan(0)
     expect(part).toBeLessThan(COUNT)
-    // Given back, and not counted as a failure.
+    // The job was returned to the queue, which does not count as a failure.
     expect(await rowsOf(database, 'webhooks.replay')).toMatchObject([{ retry_count: 0 }])
     await node().start()
     const isWhole = async () => (await deliveriesOf(id)).length === COUNT || undefined
     await until('all of it is queued', isWhole)
   })
 
-  test('is done once by several at once', async () => {
+  test('is done only once by several concurrent workers', async () => {
     const { id } = await at.register({ events: ['user.updated'] })
     const { body } = await order(id, ago(2 * DAY + HOUR))
     await Promise.all([work(), work(), work()])
@@ -358,9 +358,9 @@ describe('a long replay', () => {
   })
 })
 
-// The last test of the file, because it stops the clock.
-describe('since when', () => {
-  test('accepts a start within the retention period and rejects a future one', async () => {
+// Runs last in this file, because it stops the clock.
+describe('the limits of `since`', () => {
+  test('allow a start within the retention period, and no future one', async () => {
     const { id } = await at.register({ events: ['tenant.restored'] })
     // The earliest day changes at midnight.
     at.service.clock.stop()

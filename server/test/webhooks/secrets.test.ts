@@ -1,4 +1,4 @@
-/** The secrets of webhooks: shown once, sealed at rest, replaced without a gap. */
+/** Webhook secrets: returned once, encrypted at rest, and replaced without invalid signatures in between. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deleteExpiredSecrets } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -20,7 +20,7 @@ beforeEach(async () => {
 const secretOf = (word: string) => `the secret number ${word}`
 const replace = (id: number, secret: string) => at.call('PUT', `/${id}`, { body: { secret } })
 
-/** How many signatures a message has now. @param secret must verify it, and `not` must not */
+/** Returns the number of signatures of a message. @param secret must verify the message, and `not` must not */
 async function signatures(id: number, secret: string, not?: string): Promise<number> {
   const { body } = await at.call('POST', `/${id}/test`)
   expect(body).toMatchObject({ delivered: true })
@@ -36,8 +36,8 @@ const rowsOf = (id: number) =>
     [id],
   )
 
-describe('a secret', () => {
-  test('is made where none is given, told once, and signs', async () => {
+describe('a webhook secret', () => {
+  test('is generated if the request contains none, is returned once, and signs messages', async () => {
     const { id, secret } = await at.register({ url: receiver.url })
     expect(await signatures(id, secret)).toBe(1)
     expect(JSON.stringify((await at.call('GET')).body)).not.toContain('whsec_')
@@ -46,7 +46,7 @@ describe('a secret', () => {
   })
 
   test.each([secretOf('mine'), 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'Schlüssel: 漢字 👩‍⚕️!'])(
-    'that is given, %j, is not told back, and signs',
+    'chosen as %j is not returned, and signs messages',
     async (secret) => {
       const made = await at.register({ url: receiver.url, secret })
       expect(made).not.toHaveProperty('secret')
@@ -54,7 +54,7 @@ describe('a secret', () => {
     },
   )
 
-  test('that is replaced signs along for 24 hours', async () => {
+  test('also signs for 24 hours after its replacement', async () => {
     const { id, secret: old } = await at.register({ url: receiver.url })
     await replace(id, secretOf('today'))
     expect(await signatures(id, old)).toBe(2)
@@ -65,7 +65,7 @@ describe('a secret', () => {
     expect(await signatures(id, secretOf('today'), old)).toBe(1)
   })
 
-  test('that was replaced can be withdrawn before its 24 hours, with all older ones', async () => {
+  test('can be revoked within 24 hours after its replacement, together with all older secrets', async () => {
     const { id, secret: old } = await at.register({ url: receiver.url })
     await replace(id, secretOf('yesterday'))
     await replace(id, secretOf('today'))
@@ -77,12 +77,12 @@ describe('a secret', () => {
     expect(await rowsOf(id)).toEqual([{ expires_at: null }])
     const [entry] = (await at.entriesOf(id)).filter(({ action }) => action.includes('withdrawn'))
     expect(entry).toMatchObject({ action: 'webhook.secrets_withdrawn', changes: null })
-    // Nothing is left to withdraw, as where none was ever replaced.
+    // No old secret is left to revoke, as if the secret had never been replaced.
     expect((await withdraw()).status).toBe(404)
     expect((await at.call('DELETE', '/999999/secrets/previous')).status).toBe(404)
   })
 
-  test('that is given again changes nothing, also in another spelling', async () => {
+  test('is unchanged when set again, also in another spelling', async () => {
     const secret = `whsec_${Buffer.alloc(25, 7).toString('base64')}`
     const { id } = await at.register({ url: receiver.url, secret })
     await replace(id, secret)
@@ -91,7 +91,7 @@ describe('a secret', () => {
     expect(await at.entriesOf(id)).toHaveLength(1)
   })
 
-  test('that differs in bytes alone that are no text is another one', async () => {
+  test('counts as different even if only bytes that are not valid UTF-8 differ', async () => {
     const [one, other] = [0xff, 0xfe].map((byte) => Buffer.alloc(32, byte).toString('base64'))
     const { id } = await at.register({ url: receiver.url, secret: `whsec_${one}` })
     await replace(id, `whsec_${other}`)
@@ -99,7 +99,7 @@ describe('a secret', () => {
     expect(await signatures(id, `whsec_${other}`)).toBe(2)
   })
 
-  test('that comes back is the current one again, and signs once', async () => {
+  test('becomes current again when it is set again, and signs each message once', async () => {
     const { id } = await at.register({ url: receiver.url, secret: secretOf('monday') })
     await replace(id, secretOf('tuesday'))
     at.service.clock.advance(HOUR)
@@ -109,7 +109,7 @@ describe('a secret', () => {
     expect(await signatures(id, secretOf('monday'), secretOf('tuesday'))).toBe(1)
   })
 
-  test('that cannot be opened any more can be replaced', async () => {
+  test('can be replaced when it can no longer be decrypted', async () => {
     const { id } = await at.register({ url: receiver.url })
     await at.service.database.sql(
       "update webhook_secrets set sealed_secret = sealed_secret || '\\x00' where webhook_id = $1",
@@ -120,8 +120,8 @@ describe('a secret', () => {
   })
 })
 
-describe('of secrets replaced one after the other', () => {
-  test('the latest nine sign along', async () => {
+describe('an earlier webhook secret after several replacements', () => {
+  test('also signs if it is among the latest nine', async () => {
     const { id } = await at.register({ url: receiver.url, secret: secretOf('0') })
     for (let turn = 1; turn <= 12; turn += 1) {
       at.service.clock.advance(MINUTE)
@@ -132,7 +132,7 @@ describe('of secrets replaced one after the other', () => {
     expect(await rowsOf(id)).toHaveLength(10)
   })
 
-  test('at once, by several, exactly one is the current one', async () => {
+  test('stays valid beside one current secret when several are set concurrently', async () => {
     const { id } = await at.register({ url: receiver.url })
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => replace(id, secretOf(`racer ${index}`))),
@@ -143,7 +143,7 @@ describe('of secrets replaced one after the other', () => {
     expect(rows.filter(({ expires_at }) => expires_at === null)).toHaveLength(1)
   })
 
-  test('those that no longer sign are deleted', async () => {
+  test('is deleted once it no longer signs', async () => {
     const { id } = await at.register({ url: receiver.url })
     await replace(id, secretOf('today'))
     at.service.clock.advance(DAY + MINUTE)
@@ -153,8 +153,8 @@ describe('of secrets replaced one after the other', () => {
   })
 })
 
-describe('a change of the secret', () => {
-  test('is journaled as such, without either', async () => {
+describe('a change of a webhook secret', () => {
+  test('is journaled as a change, without the old or the new secret', async () => {
     const { id } = await at.register({ url: receiver.url })
     await replace(id, secretOf('today'))
     const [, entry] = await at.entriesOf(id)
@@ -165,8 +165,8 @@ describe('a change of the secret', () => {
   })
 })
 
-describe('nothing of a webhook is where it does not belong', () => {
-  /** Every row of every table, as text; bytes are in hex. */
+describe('a webhook at rest', () => {
+  /** Returns every row of every table as text, with bytes in hex. */
   async function everything(): Promise<string> {
     const { sql } = at.service.database
     const tables = await sql<{ name: string }>(
@@ -196,7 +196,7 @@ describe('nothing of a webhook is where it does not belong', () => {
     await at.call('POST', `/${id}/replay`, { body: { since: new Date().toISOString() } })
   })
 
-  test('no table and no line of the log holds a secret', async () => {
+  test('stores no secret in plain text in any table or in the log', async () => {
     const text = await everything()
     expect(text).toContain(HIDDEN)
     const made = (await at.register()).secret
@@ -211,14 +211,14 @@ describe('nothing of a webhook is where it does not belong', () => {
     }
   })
 
-  test('no line of the log and no entry of the journal holds what is behind the host', async () => {
+  test('writes no path of its URL to the log or the journal', async () => {
     const rows = await at.service.database.sql('select j::text as row from journal j')
     expect(rows.length).toBeGreaterThan(0)
     for (const { row } of rows) expect(row).not.toContain(HIDDEN)
     expect(JSON.stringify(at.service.logged)).not.toContain(HIDDEN)
   })
 
-  test("another tenant's secret opens nowhere else", async () => {
+  test('has a secret that decrypts only for its own tenant', async () => {
     const { service } = at
     const south = clinicOn(service, await makeClinic(service, await superadmin(service), 'south'))
     const mine = await at.register({ url: receiver.url })

@@ -1,4 +1,4 @@
-/** Trying a webhook out: one message now, and how its receiver answered. */
+/** Webhook tests: one message is sent immediately, and the receiver's response is returned. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answering, openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
@@ -12,14 +12,14 @@ beforeAll(async () => {
 
 const tryOut = (id: number) => at.call('POST', `/${id}/test`)
 
-/** A webhook whose receiver answers so. */
+/** Creates a webhook whose receiver sends this response. */
 async function answering(answer?: Answering) {
   const receiver = await openReceiver({ clock: at.service.clock, ...(answer ? { answer } : {}) })
   return { receiver, ...(await at.register({ url: receiver.url })) }
 }
 
-describe('a test', () => {
-  test('sends a message that verifies, and tells the answer', async () => {
+describe('a webhook test', () => {
+  test("sends a message with a valid signature, and returns the receiver's response", async () => {
     const { receiver, id, secret } = await answering(() => ({ status: 202, body: 'thank you' }))
     const { status, body } = await tryOut(id)
     expect(status).toBe(200)
@@ -101,7 +101,7 @@ describe('a test', () => {
     [
       'sends it elsewhere',
       () => ({ status: 307, headers: { location: 'http://127.0.0.1:9/' } }),
-      { status_code: 307, error: 'status', detail: expect.stringContaining('redirect') },
+      { status_code: 307, error: 'status', detail: expect.stringContaining('Redirects') },
     ],
     [
       'is gone',
@@ -111,14 +111,14 @@ describe('a test', () => {
     [
       'hangs up',
       () => 'reset',
-      { status_code: null, error: 'connection_lost', detail: expect.stringContaining('ended') },
+      { status_code: null, error: 'connection_lost', detail: expect.stringContaining('closed') },
     ],
     [
       'is not there',
       null,
       { status_code: null, error: 'connection_refused', detail: 'connection refused' },
     ],
-  ])('whose receiver %s is answered 200, and says so', async (_what, answer, expected) => {
+  ])('whose receiver %s is answered 200, and reports that', async (_what, answer, expected) => {
     const { id } = answer ? await answering(answer) : await at.register()
     const { status, body } = await tryOut(id)
     expect(status).toBe(200)
@@ -127,12 +127,12 @@ describe('a test', () => {
     expect(items).toMatchObject([
       { status: 'failed', attempts_count: 1, attempts: [{ status_code: body.status_code }] },
     ])
-    // One who asks for it is told; nobody is disabled for it.
+    // The caller gets the result, and the failed test does not deactivate the webhook.
     const { body: webhooks } = await at.call('GET')
     expect(webhooks.find((one: { id: number }) => one.id === id).is_active).toBe(true)
   })
 
-  test('keeps the first KiB of the answer', async () => {
+  test("stores the first KiB of the receiver's response", async () => {
     const { id } = await answering(() => ({ status: 200, body: 'x'.repeat(100_000) }))
     expect((await tryOut(id)).body).toMatchObject({
       delivered: true,
@@ -140,7 +140,7 @@ describe('a test', () => {
     })
   })
 
-  test('is possible while the webhook is inactive, which it stays', async () => {
+  test('is possible for an inactive webhook, which stays inactive', async () => {
     const { id } = await answering()
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     expect((await tryOut(id)).body.delivered).toBe(true)
@@ -151,7 +151,7 @@ describe('a test', () => {
     })
   })
 
-  test('of a webhook that is deleted meanwhile ends well, and is in no list', async () => {
+  test('ends normally if the webhook is deleted during the test, and is in no list', async () => {
     const { id } = await answering(async () => {
       await at.call('DELETE', `/${id}`)
       return { status: 200 }
@@ -163,7 +163,7 @@ describe('a test', () => {
   })
 })
 
-describe('while a test is under way', () => {
+describe('a webhook test in progress', () => {
   const waiting: (() => void)[] = []
   const whenLet: Answering = () =>
     new Promise((resolve) => waiting.push(() => resolve({ status: 200 })))
@@ -171,7 +171,7 @@ describe('while a test is under way', () => {
     for (const go of waiting.splice(0)) go()
   }
 
-  test('its entry is committed, and no transaction is open', async () => {
+  test('has a committed journal entry, and holds no transaction open', async () => {
     const { id } = await answering(whenLet)
     const result = tryOut(id)
     await until('the message is there', () => waiting.length > 0 || undefined)
@@ -185,7 +185,7 @@ describe('while a test is under way', () => {
     expect((await result).status).toBe(200)
   })
 
-  test('two more of the tenant may be; a fourth is told to wait', async () => {
+  test('allows two more tests for the tenant; a fourth is refused', async () => {
     const { id } = await answering(whenLet)
     const results = [tryOut(id), tryOut(id), tryOut(id)]
     await until('three are there', () => waiting.length === 3 || undefined)
@@ -201,7 +201,7 @@ describe('while a test is under way', () => {
   })
 })
 
-describe('a receiver that answers again', () => {
+describe('a paused receiver that answers a webhook test', () => {
   const failing = (id: number) =>
     at.service.database.sql(
       `update webhook_queues set failures = 9, failing_since = now() - interval '1 day',
@@ -211,7 +211,7 @@ describe('a receiver that answers again', () => {
   const queueOf = async (id: number) =>
     (await at.service.database.sql('select * from webhook_queues where webhook_id = $1', [id]))[0]
 
-  test('has what waits for it sent at once', async () => {
+  test('gets its waiting deliveries immediately', async () => {
     const { id } = await answering()
     await failing(id)
     await tryOut(id)
@@ -220,14 +220,14 @@ describe('a receiver that answers again', () => {
     expect(queue?.due_at).not.toBeNull()
   })
 
-  test('but not when the test fails', async () => {
+  test('keeps its pause when the test fails', async () => {
     const { id } = await answering(() => ({ status: 503 }))
     await failing(id)
     await tryOut(id)
     expect(await queueOf(id)).toMatchObject({ failures: 9, due_at: null })
   })
 
-  test('nor when the webhook has got another URL meanwhile', async () => {
+  test('keeps its pause if the webhook got another URL during the test', async () => {
     const { id } = await answering(async () => {
       await at.call('PUT', `/${id}`, { body: { url: 'http://127.0.0.1:9/other' } })
       await failing(id)
@@ -237,7 +237,7 @@ describe('a receiver that answers again', () => {
     expect(await queueOf(id)).toMatchObject({ failures: 9, failing_since: expect.any(String) })
   })
 
-  test('nor while the webhook is inactive', async () => {
+  test('keeps its deliveries waiting while the webhook is inactive', async () => {
     const { id } = await answering()
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     await failing(id)
@@ -246,8 +246,8 @@ describe('a receiver that answers again', () => {
   })
 })
 
-describe('a stop', () => {
-  test('does not wait for a test: it is cut off, and the caller is told to try again', async () => {
+describe('shutdown during a webhook test', () => {
+  test('aborts the test, and its caller is asked to retry', async () => {
     const node = await openClinic()
     const { url, received } = await openReceiver({ answer: () => 'stall' })
     const { id } = await node.register({ url })

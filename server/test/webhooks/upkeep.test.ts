@@ -1,4 +1,4 @@
-/** What is over is thrown away: old days, deleted webhooks. What is waited for is not. */
+/** The upkeep of webhooks deletes expired days and deleted webhooks, and keeps pending deliveries. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   lockDelivery,
@@ -18,7 +18,7 @@ let at: WebhookClinic
 const KEPT = 30
 const { signal } = new AbortController()
 
-/** The day before the service starts and the day after: two days if it starts at midnight. */
+/** The days before and after the service starts. They differ if it starts at midnight. */
 let startedOn: string[]
 
 beforeAll(async () => {
@@ -26,11 +26,11 @@ beforeAll(async () => {
   const before = await todayOf(database)
   at = await openClinic({ database })
   startedOn = [before, await todayOf(database)]
-  // From here on, the age of a day is the same in the test and in the service.
+  // From here on, a day has the same age in the test and in the service.
   at.service.clock.stop()
 })
 
-/** Today by the clock of the database (UTC), which the partitions follow. */
+/** Returns today's date by the database's clock (UTC), which determines the partitions. */
 async function todayOf(database: TestDatabase): Promise<string> {
   const [row] = await database.sql<{ day: string }>(
     `select (now() at time zone 'UTC')::date::text as day`,
@@ -38,7 +38,7 @@ async function todayOf(database: TestDatabase): Promise<string> {
   return row?.day as string
 }
 const today = () => todayOf(at.service.database)
-/** The days from the first one to two days after the last one. */
+/** Returns the days from the first one to two days after the last one. */
 const daysFrom = (first: string, last = first) => {
   const count = (Date.parse(last) - Date.parse(first)) / DAY + 3
   return Array.from({ length: count }, (_, n) =>
@@ -67,7 +67,7 @@ const makeDay = (day: string) =>
 const drop = (log = silentLog) =>
   dropOldDays({ db: at.service.app.db, clock: at.service.clock, keepDays: KEPT, log }, signal)
 
-/** Puts a delivery of a day into the table. */
+/** Inserts a delivery into the partition of a day. */
 async function deliveryOf(day: string, webhookId: number, status: string): Promise<void> {
   await at.service.database.sql(
     `insert into webhook_deliveries
@@ -77,16 +77,16 @@ async function deliveryOf(day: string, webhookId: number, status: string): Promi
   )
 }
 
-describe('the days ahead', () => {
-  test('are there from the start, today and two more', async () => {
+describe('the partitions for webhook deliveries', () => {
+  test('exist from the start, for today and two more days', async () => {
     const days = await daysOf()
-    // The template may have been migrated on the day before.
+    // The template database may have been migrated on the previous day.
     expect(startedOn.map((day) => daysFrom(day))).toContainEqual(days.slice(-3))
     const made = await ensureWebhookDays(at.service.app.db)
     expect(made).toBe(2 * ((await daysOf()).length - days.length))
   })
 
-  test('are made where one is missing, once by many nodes together', async () => {
+  test('are created if one is missing, only once by many concurrent nodes', async () => {
     const [first, ...others] = await daysOf()
     for (const day of others)
       await at.service.database.sql('select drop_webhook_partition($1)', [day])
@@ -98,7 +98,7 @@ describe('the days ahead', () => {
     expect(days).toEqual(expect.arrayContaining([first, ...others.slice(-2)]))
   })
 
-  test('and those since a day of the past, where asked for', async () => {
+  test('are created from a past day on when requested', async () => {
     const first = dayAgo(3)
     const before = await today()
     await ensureWebhookDays(at.service.app.db, `${first}T23:59:59.999Z`)
@@ -107,8 +107,8 @@ describe('the days ahead', () => {
   })
 })
 
-describe('a day', () => {
-  test('older than deliveries are kept is dropped, with its attempts', async () => {
+describe('the partition of a past day', () => {
+  test('is dropped with its attempts once it is older than the retention of deliveries', async () => {
     for (const days of [400, 32, 31, 30, 29]) await makeDay(dayAgo(days))
     await drop()
     const days = await daysOf()
@@ -117,7 +117,7 @@ describe('a day', () => {
     expect(await partsOf('webhook_deliveries')).toEqual(days)
   })
 
-  test('with a delivery that an active webhook waits for is kept until it is settled', async () => {
+  test('is kept until no delivery of an active webhook is pending', async () => {
     const { id } = await at.register()
     const day = dayAgo(50)
     await makeDay(day)
@@ -132,7 +132,7 @@ describe('a day', () => {
     expect(await daysOf()).not.toContain(day)
   })
 
-  test('is dropped with what is held for an inactive webhook', async () => {
+  test('is dropped with the held deliveries of an inactive webhook', async () => {
     const { id } = await at.register()
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     const day = dayAgo(51)
@@ -142,7 +142,7 @@ describe('a day', () => {
     expect(await daysOf()).not.toContain(day)
   })
 
-  test('is dropped with what waits for a deleted clinic, once that is served no more', async () => {
+  test('is dropped with the pending deliveries of a clinic that was deleted over an hour ago', async () => {
     const { id } = await at.register()
     const day = dayAgo(54)
     await makeDay(day)
@@ -161,7 +161,7 @@ describe('a day', () => {
     await deletedAgo(null)
   })
 
-  test('is kept when one of its deliveries is queued again just then', async () => {
+  test('is kept if one of its deliveries is requeued at that moment', async () => {
     const { id } = await at.register()
     const day = dayAgo(52)
     await makeDay(day)
@@ -191,7 +191,7 @@ describe('a day', () => {
     ).toEqual([{ status: 'pending' }])
   })
 
-  test('that others are at work on stays for the next night, and keeps none of the others', async () => {
+  test('that is in use is left for the next night, and blocks no other day', async () => {
     const [busy, end] = [gate(), gate()]
     const day = dayAgo(53)
     await makeDay(day)
@@ -204,7 +204,7 @@ describe('a day', () => {
     const said: string[] = []
     const warn = (_fields: object, message: string) => void said.push(message)
     await drop({ ...silentLog, warn } as Logger)
-    expect(said).toEqual([`dropping the deliveries of ${day} failed`])
+    expect(said).toEqual([`deletion of the deliveries of ${day} failed`])
     expect(await daysOf()).toContain(day)
     end.open()
     await working
@@ -214,7 +214,7 @@ describe('a day', () => {
 })
 
 describe('a deleted webhook', () => {
-  test('is swept: its deliveries and attempts go, in batches, and no others', async () => {
+  test('is deleted in batches with its deliveries and attempts, and no other rows', async () => {
     const node = await openClinic({ role: 'all' })
     const { sql } = node.service.database
     const fill = async () => {

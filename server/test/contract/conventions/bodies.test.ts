@@ -1,4 +1,4 @@
-/** Request bodies: JSON, strict in its types, judged as a whole, and never believed beyond it. */
+/** Request bodies: JSON with strict types, validated as a whole, and nothing else is stored. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { type Answer, openService, type Service } from '../../support/service.ts'
@@ -18,7 +18,7 @@ const post = (path: string, body: unknown) =>
 const send = (payload: string | Buffer, headers: Record<string, string> = {}) =>
   service.call('PUT', '/api/preferences/theme', { token: root.token, payload, headers })
 
-/** The faults as `place: type`. */
+/** Returns the validation errors as `place: type`. */
 const faultsOf = (answer: Answer) =>
   answer.body.detail.map(
     (fault: { loc: string[]; type: string }) => `${fault.loc.join('.')}: ${fault.type}`,
@@ -33,8 +33,8 @@ const user = (fields: object) => ({
   ...fields,
 })
 
-describe('every fault of a body', () => {
-  test('is told at once, each with its place, a sentence and a type', async () => {
+describe('the validation errors of a body', () => {
+  test('are reported together, each with its location, a message and a type', async () => {
     const answer = await post('/api/admin/users', {
       email: 'no address',
       password: 'short',
@@ -60,7 +60,7 @@ describe('every fault of a body', () => {
     }
   })
 
-  test('is told for fields that are missing too', async () => {
+  test('include missing fields', async () => {
     expect(faultsOf(await post('/api/admin/users', {})).sort()).toEqual([
       'body.email: missing',
       'body.full_name: missing',
@@ -80,11 +80,11 @@ describe('every fault of a body', () => {
     ['an id past 2^53-1', { tenant_id: 2 ** 53 }, 'body.tenant_id: less_than_equal'],
     ['one for true', { can_see_all_patients: 1 }, 'body.can_see_all_patients: bool_type'],
     ['a list for a text', { role: ['nurse'] }, 'body.role: string_type'],
-    ['a role that is none', { role: 'Nurse' }, 'body.role: enum'],
-    ['an address that is none', { email: 'a@b@c' }, 'body.email: value_error'],
+    ['an unknown role', { role: 'Nurse' }, 'body.role: enum'],
+    ['an invalid address', { email: 'a@b@c' }, 'body.email: value_error'],
     ['a common password', { password: 'password123' }, 'body.password: value_error'],
     ['a password with the name', { password: 'someone-2026' }, 'body.password: value_error'],
-  ])('has the words of the vocabulary: %s', async (_what, wrong, fault) => {
+  ])('use the documented types: %s', async (_what, wrong, fault) => {
     const answer = await post('/api/admin/users', user(wrong))
     expect(answer.status).toBe(422)
     expect(faultsOf(answer)).toContain(fault)
@@ -99,14 +99,14 @@ describe('every fault of a body', () => {
       { settings: { listed: 'no' } },
       'body.settings.listed: bool_type',
     ],
-  ])('has the words of the vocabulary for tenants: %s', async (_what, wrong, fault) => {
+  ])('use the documented types for tenants: %s', async (_what, wrong, fault) => {
     const answer = await post('/api/admin/tenants', { name: 'Fine', ...wrong })
     expect(answer.status).toBe(422)
     expect(faultsOf(answer)).toContain(fault)
   })
 })
 
-describe('a body that is not what it should be', () => {
+describe('a request body', () => {
   test.each([
     ['cut off', '{"theme":'],
     ['two values', '{"theme":"dark"} {}'],
@@ -114,14 +114,14 @@ describe('a body that is not what it should be', () => {
     ['a trailing comma', '{"theme":"dark",}'],
     ['not a number', '{"theme":NaN}'],
     ['form fields', 'theme=dark'],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
-  ])('is answered 422 json_invalid: %s', async (_what, payload) => {
+    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+  ])('is answered 422 json_invalid if it is not valid JSON: %s', async (_what, payload) => {
     const answer = await send(payload)
     expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
   })
 
   test.each(['text/plain', 'multipart/form-data', 'application/xml', 'nonsense', ';;;', ''])(
-    'is answered 422 json_invalid when it comes as "%s"',
+    'is answered 422 json_invalid with the content type "%s"',
     async (type) => {
       const answer = await send('{"theme":"dark"}', { 'content-type': type })
       expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
@@ -129,7 +129,7 @@ describe('a body that is not what it should be', () => {
   )
 
   test.each(['application/json', 'application/json; charset=utf-8', 'application/problem+json'])(
-    'is taken as "%s"',
+    'is accepted with the content type "%s"',
     async (type) => {
       expect(await send('{"theme":"dark"}', { 'content-type': type })).toMatchObject({
         status: 200,
@@ -137,12 +137,12 @@ describe('a body that is not what it should be', () => {
     },
   )
 
-  test('is answered 422 missing when there is none', async () => {
+  test('is answered 422 missing if it is absent', async () => {
     const answer = await service.call('PUT', '/api/preferences/theme', { token: root.token })
     expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: missing']])
   })
 
-  test('may be left out where every field may', async () => {
+  test('may be omitted if every field is optional', async () => {
     const { nurse } = clinic.people
     expect(await service.call('POST', '/api/auth/logout', { token: nurse.token })).toMatchObject({
       status: 200,
@@ -150,37 +150,40 @@ describe('a body that is not what it should be', () => {
   })
 
   test.each(['[]', 'null', '7', '"text"', 'true'])(
-    'is answered 422 dict_type: %s',
+    'is answered 422 dict_type if it is not an object: %s',
     async (payload) => {
       const answer = await send(payload)
       expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: dict_type']])
     },
   )
 
-  test('is not looked at where none is taken', async () => {
+  test('is ignored by an operation without a body', async () => {
     const path = `/api/admin/users/${clinic.people.doctor.id}/unblock`
     const answer = await service.call('POST', path, { token: root.token, payload: '{"broken' })
     expect(answer.status).toBe(200)
   })
 
-  test.each(['nonsense', ''])('nor is what it says it is: "%s"', async (type) => {
-    const { token } = clinic.people.admin
-    const headers = { 'content-type': type }
-    for (const [method, path] of [
-      ['POST', '/api/admin/cache/cleanup'],
-      ['DELETE', '/api/messenger/link'],
-      ['POST', `/api/admin/users/${clinic.people.doctor.id}/unblock`],
-    ] as const)
-      expect((await service.call(method, path, { token, headers })).status, path).toBe(200)
-  })
+  test.each(['nonsense', ''])(
+    'is ignored by an operation without a body, with any content type: "%s"',
+    async (type) => {
+      const { token } = clinic.people.admin
+      const headers = { 'content-type': type }
+      for (const [method, path] of [
+        ['POST', '/api/admin/cache/cleanup'],
+        ['DELETE', '/api/messenger/link'],
+        ['POST', `/api/admin/users/${clinic.people.doctor.id}/unblock`],
+      ] as const)
+        expect((await service.call(method, path, { token, headers })).status, path).toBe(200)
+    },
+  )
 })
 
 describe('a free-form object of the largest size', () => {
   const BOUND = 64 * 1024
-  // A blank behind each comma and colon, and no two of these are neighbours: of "0," every second byte.
+  // PostgreSQL adds a blank after each comma and colon, which are never adjacent: "0," grows by half.
   const WITH_BLANKS = 1.5
 
-  /** As many items as are taken: each with its comma, of `{"fill":[` and `]}`. */
+  /** Returns an object with as many items as the limit allows: each has a comma, plus `{"fill":[` and `]}`. */
   const fullOf = (item: unknown, bytes: number) => ({
     fill: Array(Math.floor((BOUND - 10) / (bytes + 1))).fill(item),
   })
@@ -194,7 +197,7 @@ describe('a free-form object of the largest size', () => {
     ['escapes', '\u0001', 8],
     ['lists', [], 2],
     ['objects', { a: 0 }, 7],
-  ])('is read back as long, but for blanks: %s', async (_what, item, bytes) => {
+  ])('is returned with the same length, except for white space: %s', async (_what, item, bytes) => {
     const settings = fullOf(item, bytes)
     const tenant = `/api/admin/tenants/${clinic.id}`
     for (const path of ['/api/preferences', tenant])
@@ -218,7 +221,7 @@ describe('a free-form object of the largest size', () => {
 })
 
 test.each(['1e400', '[-1e400]', '{"deep": [[1e999]]}'])(
-  'a free-form object has no number beyond what is read back: %s',
+  'a free-form object cannot contain a number that would not be returned unchanged: %s',
   async (number) => {
     const payload = `{"settings": {"number": ${number}}}`
     for (const path of ['/api/preferences', `/api/admin/tenants/${clinic.id}`]) {
@@ -228,8 +231,8 @@ test.each(['1e400', '[-1e400]', '{"deep": [[1e999]]}'])(
   },
 )
 
-describe('fields that an operation does not know', () => {
-  test('are ignored, alone or beside known ones', async () => {
+describe('unknown fields in a body', () => {
+  test('are ignored, alone or with known ones', async () => {
     const path = `/api/admin/departments/${clinic.departmentId}`
     const before = await service.call('PUT', path, { token: root.token, body: { colour: 'red' } })
     expect(before).toMatchObject({ status: 200, body: { name: 'Surgery' } })
@@ -238,7 +241,7 @@ describe('fields that an operation does not know', () => {
     expect(made.body.id).not.toBe(1)
   })
 
-  test('never reach the record, though it has a column of the name', async () => {
+  test('are never stored, even if the table has a column of that name', async () => {
     const { admin, nurse } = clinic.people
     const hidden = {
       role: 'superadmin',
@@ -268,7 +271,7 @@ describe('fields that an operation does not know', () => {
     expect(row).toEqual({ is_platform: false, is_demo: false, deleted_at: null })
   })
 
-  test("that would reach an object's prototype do nothing", async () => {
+  test("such as __proto__ that could reach an object's prototype have no effect", async () => {
     const answer = await service.call('PUT', '/api/preferences', {
       token: root.token,
       payload:

@@ -1,4 +1,4 @@
-/** Calls from browsers of other origins: only from those that are configured. */
+/** Calls from browsers of other origins: only configured ones are allowed. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../support/service.ts'
 
@@ -13,13 +13,13 @@ const preflight = (service: Service, origin: string, method: string) =>
     },
   })
 
-describe('with configured origins', () => {
+describe('with configured CORS origins', () => {
   let service: Service
   beforeAll(async () => {
     service = await openService({ config: { CORS_ORIGINS: [CONSOLE, 'https://two.test'] } })
   })
 
-  test('those may call, and read the headers that tell them how to go on', async () => {
+  test('a configured origin may call, and read the headers for rate limits and retries', async () => {
     const answer = await service.call('GET', '/healthz', { headers: { origin: CONSOLE } })
     expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
     expect(answer.headers.vary).toContain('Origin')
@@ -28,22 +28,25 @@ describe('with configured origins', () => {
       expect(exposed).toContain(name)
   })
 
-  test('those may read refusals as well', async () => {
+  test('a configured origin may also read error responses', async () => {
     const answer = await service.call('GET', '/api/users/me', { headers: { origin: CONSOLE } })
     expect(answer.status).toBe(401)
     expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
   })
 
-  test.each(['GET', 'POST', 'PUT', 'DELETE'])('those may ask first, for %s', async (method) => {
-    const answer = await preflight(service, CONSOLE, method)
-    expect(answer.status).toBe(204)
-    expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
-    expect(String(answer.headers['access-control-allow-methods']).split(/, ?/)).toContain(method)
-    expect(answer.headers['access-control-allow-headers']).toBe('authorization,content-type')
-  })
+  test.each(['GET', 'POST', 'PUT', 'DELETE'])(
+    'a configured origin may preflight %s',
+    async (method) => {
+      const answer = await preflight(service, CONSOLE, method)
+      expect(answer.status).toBe(204)
+      expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
+      expect(String(answer.headers['access-control-allow-methods']).split(/, ?/)).toContain(method)
+      expect(answer.headers['access-control-allow-headers']).toBe('authorization,content-type')
+    },
+  )
 
   test.each(['https://evil.test', `${CONSOLE}.evil.test`, 'http://console.clinic.test', 'null'])(
-    'no other may: %s',
+    'no other origin may call: %s',
     async (origin) => {
       const asked = await preflight(service, origin, 'PUT')
       const called = await service.call('GET', '/healthz', { headers: { origin } })
@@ -52,14 +55,14 @@ describe('with configured origins', () => {
     },
   )
 
-  test('nobody may send cookies', async () => {
+  test('no origin may send cookies', async () => {
     const answer = await preflight(service, CONSOLE, 'PUT')
     expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
   })
 })
 
-describe('without configured origins', () => {
-  test('nobody may, and nothing is said of it', async () => {
+describe('without configured CORS origins', () => {
+  test('no origin may call, and no CORS header is sent', async () => {
     const service = await openService()
     const answers = [
       await service.call('GET', '/healthz', { headers: { origin: CONSOLE } }),

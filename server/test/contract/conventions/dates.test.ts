@@ -5,7 +5,7 @@ import { openService, type Service } from '../../support/service.ts'
 
 let service: Service
 let clinic: Clinic
-/** Days of next month, whose partition is there and where nothing else happens. */
+/** A day of next month, whose partition exists and which has no other entries. */
 let day: string
 let dayBefore: string
 let dayAfter: string
@@ -39,7 +39,7 @@ const audit = (query: Record<string, string>) =>
     query: { sort_order: 'asc', ...query },
   })
 
-/** The times found, with the day left out of those of `day`. */
+/** Returns the times found, without the date for those of `day`. */
 async function timesOf(query: Record<string, string>): Promise<string[]> {
   const answer = await audit(query)
   expect(answer.status).toBe(200)
@@ -57,7 +57,7 @@ describe('a bare date', () => {
     expect(await timesOf({ from_date: day, to_date: day })).toEqual(ALL_DAY)
   })
 
-  test('as the start alone and as the end alone', async () => {
+  test('works as the start alone and as the end alone', async () => {
     expect(await timesOf({ from_date: day })).toEqual([...ALL_DAY, 'after 00:00:00.000Z'])
     const until = await timesOf({ from_date: dayBefore, to_date: day })
     expect(until).toEqual(['before 23:59:59.999Z', ...ALL_DAY])
@@ -65,7 +65,7 @@ describe('a bare date', () => {
 })
 
 describe('a date and time', () => {
-  test('is inclusive to the millisecond at both ends', async () => {
+  test('is inclusive to the millisecond as start and as end', async () => {
     const noon = `${day}T12:00:00.500Z`
     expect(await timesOf({ from_date: noon, to_date: noon })).toEqual(['12:00:00.500Z'])
     expect(await timesOf({ from_date: `${day}T12:00:00.501Z`, to_date: day })).toEqual([
@@ -77,7 +77,7 @@ describe('a date and time', () => {
   })
 
   test.each(['Z', '', 'z', '+00:00', '-00:00', '+0000'])(
-    'is UTC with the zone "%s"',
+    'is read as UTC with the zone "%s"',
     async (zone) => {
       const query = {
         from_date: `${day}T12:00:00.500${zone}`,
@@ -87,7 +87,7 @@ describe('a date and time', () => {
     },
   )
 
-  test('may have an offset, a space for the T, and be without seconds', async () => {
+  test('may have an offset, a space instead of the T, and no seconds', async () => {
     expect(
       await timesOf({
         from_date: `${day}T14:30:00.500+02:30`,
@@ -100,19 +100,19 @@ describe('a date and time', () => {
   })
 })
 
-describe('the span', () => {
+describe('a date range', () => {
   test.each([
     ['2026-11-22', '2026-11-21'],
     ['2026-11-21T10:00:00.001Z', '2026-11-21T10:00:00Z'],
     ['2026-11-22', '2026-11-21T23:59:59.999Z'],
     ['2026-11-21T12:00:00Z', '2026-11-21T13:00:00+02:00'],
-  ])('from %s to %s is refused, as it ends before it begins', async (from_date, to_date) => {
+  ])('from %s to %s is refused, because it ends before it begins', async (from_date, to_date) => {
     const answer = await audit({ from_date, to_date })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', 'from_date'], type: 'value_error' }])
   })
 
-  test('may reach over all the years that there are', async () => {
+  test('may span all supported years', async () => {
     const span = { from_date: '0001-01-01T00:00:00+14:00', to_date: '9999-12-31' }
     expect((await audit(span)).body.total).toBeGreaterThan(5)
     expect(await timesOf({ from_date: '9999-12-31T23:59:59-12:00' })).toEqual([])
@@ -120,7 +120,7 @@ describe('the span', () => {
   })
 })
 
-describe('what is no date', () => {
+describe('an invalid date', () => {
   test.each([
     '',
     'yesterday',
@@ -137,7 +137,7 @@ describe('what is no date', () => {
     '2026-11-21T10:00:00 CET',
     '2026-11-21T10:00:00Z[UTC]',
     '1763719200',
-  ])('is refused, at either end: "%s"', async (text) => {
+  ])('is refused as start and as end: "%s"', async (text) => {
     for (const name of ['from_date', 'to_date']) {
       const answer = await audit({ [name]: text })
       expect([name, answer.status]).toEqual([name, 422])
@@ -145,7 +145,7 @@ describe('what is no date', () => {
     }
   })
 
-  test('is told for both ends at once', async () => {
+  test('is reported for start and end together', async () => {
     const answer = await audit({ from_date: 'then', to_date: 'now' })
     expect(answer.body.detail).toHaveLength(2)
   })

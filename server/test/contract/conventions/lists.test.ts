@@ -1,4 +1,4 @@
-/** Pages of lists: their frame, their order, their filters, and their totals. */
+/** Pages of lists: their envelope, order, filters and totals. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../../support/clinics.ts'
 import { openService, type Service } from '../../support/service.ts'
@@ -26,8 +26,8 @@ const list = (kind: string, query = {}, of = clinic) =>
 const namesOf = (answer: { body: { items: { name: string }[] } }) =>
   answer.body.items.map((item) => item.name)
 
-describe('a page', () => {
-  test('is the first, of 20, ordered by id, unless told otherwise', async () => {
+describe('a page of a list', () => {
+  test('is by default the first page, with 20 items ordered by ID', async () => {
     const answer = await list('departments')
     expect(answer.body).toMatchObject({ total: 8, page: 1, limit: 20, pages: 1 })
     const ids = answer.body.items.map((item: { id: number }) => item.id)
@@ -35,7 +35,7 @@ describe('a page', () => {
     expect(answer.body).not.toHaveProperty('total_estimated')
   })
 
-  test('holds as many as its limit, and the pages together hold each once', async () => {
+  test('contains up to its limit of items, and all pages together contain each item once', async () => {
     const seen: string[] = []
     for (const [page, count] of [3, 3, 2].entries()) {
       const answer = await list('departments', { page: page + 1, limit: 3, sort_by: 'name' })
@@ -58,7 +58,7 @@ describe('a page', () => {
       })
   })
 
-  test('of nothing has no pages', async () => {
+  test('of an empty list is empty, and the list has zero pages', async () => {
     expect((await list('departments', { search: 'nowhere' })).body).toEqual({
       items: [],
       total: 0,
@@ -69,21 +69,21 @@ describe('a page', () => {
     })
   })
 
-  test('may be of 1 and of 100', async () => {
+  test('can have a limit from 1 to 100 items', async () => {
     expect((await list('departments', { limit: 1 })).body).toMatchObject({ limit: 1, pages: 8 })
     expect((await list('departments', { limit: 100 })).body).toMatchObject({ limit: 100, pages: 1 })
   })
 })
 
-describe('the order', () => {
-  test('goes up and down by a field', async () => {
+describe('the order of a list', () => {
+  test('can be ascending or descending by a field', async () => {
     const up = await list('departments', { sort_by: 'name', search: 'a' })
     const down = await list('departments', { sort_by: 'name', search: 'a', sort_order: 'desc' })
     expect(namesOf(up)).toEqual(['alpha', 'bravo', 'charlie', 'delta'])
     expect(namesOf(down)).toEqual(['delta', 'charlie', 'bravo', 'alpha'])
   })
 
-  test('breaks ties by id, so that pages never overlap', async () => {
+  test('breaks ties by ID, so that pages never overlap', async () => {
     const { sql } = service.database
     await sql('update departments set created_at = now() where tenant_id = $1', [clinic.id])
     const ids: number[] = []
@@ -99,7 +99,7 @@ describe('the order', () => {
     ['departments', ['id', 'name', 'created_at']],
     ['users', ['id', 'email', 'full_name', 'role', 'created_at']],
     ['audit', ['id', 'created_at']],
-  ])('of %s may be by each sortable field', async (kind, fields) => {
+  ])('of %s can be by each sortable field', async (kind, fields) => {
     for (const sort_by of fields)
       for (const sort_order of ['asc', 'desc']) {
         const answer = await list(kind, { sort_by, sort_order, limit: 100 })
@@ -108,7 +108,7 @@ describe('the order', () => {
           (item: Record<string, number | string>) => item[sort_by],
         )
         const sorted = values.toSorted((a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0))
-        // Text is ordered as people read it, which is not by code point; there it may differ.
+        // Text is sorted by a collation for people, which may differ from the order of code points.
         if (sort_by !== 'name')
           expect([sort_by, values]).toEqual([
             sort_by,
@@ -125,21 +125,21 @@ describe('the order', () => {
     ['audit', 'action'],
     ['audit', 'user_id'],
     ['audit', 'id; drop table users'],
-  ])('of %s is never by %s', async (kind, sort_by) => {
+  ])('of %s cannot be by %s', async (kind, sort_by) => {
     const answer = await list(kind, { sort_by })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', 'sort_by'], type: 'enum' }])
   })
 
-  test('of the audit log is the latest first', async () => {
+  test('of the audit log starts with the latest entry', async () => {
     const { items } = (await list('audit', { limit: 100 })).body
     const times = items.map((item: { created_at: string }) => item.created_at)
     expect(times).toEqual(times.toSorted().reverse())
   })
 })
 
-describe('the filters', () => {
-  test('of users narrow each other', async () => {
+describe('the filters of lists', () => {
+  test('of users can be combined', async () => {
     expect((await list('users', { role: 'doctor', is_active: true })).body.total).toBe(1)
     expect((await list('users', { role: 'doctor', is_active: false })).body.total).toBe(0)
     expect((await list('users', { search: 'NURSE@lists' })).body.items).toMatchObject([
@@ -148,7 +148,7 @@ describe('the filters', () => {
     expect((await list('users', { search: 'nurse of', role: 'doctor' })).body.total).toBe(0)
   })
 
-  test('of the audit log narrow each other', async () => {
+  test('of the audit log can be combined', async () => {
     const user_id = clinic.people.admin.id
     const entries = await list('audit', { user_id, action: 'department.created' })
     expect(entries.body.total).toBe(7)
@@ -156,7 +156,7 @@ describe('the filters', () => {
     expect((await list('audit', { action: 'department.created', user_id: 1 })).body.total).toBe(1)
   })
 
-  test('of the audit log tell the history of one record, and of one kind of record', async () => {
+  test('of the audit log return the history of one record, or of one resource type', async () => {
     const [department] = (await list('departments', { limit: 1 })).body.items
     const { token } = clinic.people.admin
     const name = `Renamed ${department.id}`
@@ -182,13 +182,13 @@ describe('the filters', () => {
     })
   })
 
-  test('of the audit log: an id alone names no record', async () => {
+  test('of the audit log refuse a record ID without a resource type', async () => {
     const answer = await list('audit', { resource_id: '1' })
     expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ['query', 'resource_id']])
   })
 })
 
-describe('the total', () => {
+describe('the total of a list', () => {
   const fill = (count: number) =>
     service.database.sql(
       `insert into departments (tenant_id, name)
@@ -196,7 +196,7 @@ describe('the total', () => {
       [large.id, count],
     )
 
-  test('is exact up to 10,000, and then may be an estimate that says so', async () => {
+  test('is exact up to 10,000, and may be a marked estimate above that', async () => {
     await fill(9_999)
     const exact = (await list('departments', {}, large)).body
     expect(exact).toMatchObject({ total: 10_000, pages: 500 })

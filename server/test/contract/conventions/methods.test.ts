@@ -1,4 +1,4 @@
-/** Every method that HTTP knows, at every path: the operation, 405 with `Allow`, or 204 for OPTIONS; never a fault. */
+/** Every HTTP method at every path gets the operation, 405 with `Allow`, or 204 for OPTIONS, and never a 500. */
 import { METHODS, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -21,7 +21,7 @@ beforeAll(async () => {
     url: path.replaceAll(/\{\w+\}/g, '1'),
     pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
-  // A fixed word stands also where an id may: `/api/patients/search` takes the methods of both.
+  // A literal segment also matches a parameter: `/api/patients/search` has the methods of both.
   paths = new Map(
     operations.map(({ url }) => {
       const own = operations.filter(({ pattern }) => pattern.test(url))
@@ -56,11 +56,11 @@ function send(method: string, path: string, headers: Record<string, string> = {}
   })
 }
 
-/** CONNECT asks for a tunnel: Node closes the connection without an answer. */
+/** CONNECT requests a tunnel: Node closes the connection without an answer. */
 const OTHERS = METHODS.filter((method) => method !== 'CONNECT')
 
 describe('a known path', () => {
-  test('answers other methods with 405 and the methods that it takes', async () => {
+  test('answers unsupported methods with 405 and the allowed methods', async () => {
     for (const [path, own] of paths)
       for (const method of OTHERS.filter((one) => !own.includes(one))) {
         const { status, allow } = await send(method, path)
@@ -68,21 +68,21 @@ describe('a known path', () => {
       }
   })
 
-  test('answers OPTIONS with 204 and the methods that it takes', async () => {
+  test('answers OPTIONS with 204 and the allowed methods', async () => {
     for (const [path, own] of paths) {
       const { status, allow, body } = await send('OPTIONS', path)
       expect([path, status, allow, body]).toEqual([path, 204, own.sort().join(', '), ''])
     }
   })
 
-  test('answers a preflight request as any OPTIONS while no other origin may call', async () => {
+  test('answers a preflight request like any OPTIONS request if no CORS origin is configured', async () => {
     const headers = { origin: 'https://elsewhere.test', 'access-control-request-method': 'POST' }
     const { status, allow } = await send('OPTIONS', '/api/admin/departments', headers)
     expect([status, allow]).toEqual([204, 'GET, HEAD, OPTIONS, POST'])
     expect((await send('OPTIONS', '/api/admin/nothing', headers)).status).toBe(404)
   })
 
-  test('answers 405 to a caller who is signed in, and before it reads a body', async () => {
+  test('answers 405 to a signed-in caller before reading the body', async () => {
     const authorization = `Bearer ${root.token}`
     const { status, body } = await send('QUERY', '/api/admin/users', {
       authorization,
@@ -92,7 +92,7 @@ describe('a known path', () => {
     expect([status, JSON.parse(body).code]).toEqual([405, 'method_not_allowed'])
   })
 
-  test('answers HEAD with what GET has, without a body', async () => {
+  test('answers HEAD like GET, without a body', async () => {
     for (const path of ['/api/admin/users', '/docs', '/openapi.json', '/healthz']) {
       const call = (method: 'GET' | 'HEAD') =>
         service.app.server.inject({
@@ -108,15 +108,15 @@ describe('a known path', () => {
   })
 })
 
-test('an unknown path is 404 for every method', async () => {
+test('an unknown path is answered 404 for every method', async () => {
   for (const method of OTHERS) {
     const { status, allow } = await send(method, '/api/admin/nothing')
     expect([method, status, allow]).toEqual([method, 404, undefined])
   }
 })
 
-describe('a slash behind a path', () => {
-  test.each(['', '?limit=1'])('changes nothing: %j', async (query) => {
+describe('a trailing slash', () => {
+  test.each(['', '?limit=1'])('does not change the response: %j', async (query) => {
     const { token } = root
     const plain = await service.call('GET', `/api/admin/users${query}`, { token })
     for (const slashes of ['/', '//'])
@@ -125,7 +125,7 @@ describe('a slash behind a path', () => {
       ).toEqual(plain.body)
   })
 
-  test('creates, shows and deletes as without it', async () => {
+  test('works when a record is created, read and deleted', async () => {
     const { people } = await makeClinic(service, root, 'slash')
     const { token } = people.admin
     const made = await service.call('POST', '/api/admin/departments/', {
@@ -140,7 +140,7 @@ describe('a slash behind a path', () => {
   })
 })
 
-test('the root redirects to the console', async () => {
+test('the root path redirects to the console', async () => {
   const { statusCode, headers } = await service.app.server.inject({ method: 'GET', url: '/' })
   expect([statusCode, headers.location]).toEqual([302, 'console'])
 })
@@ -153,11 +153,11 @@ describe('a body with a Content-Encoding', () => {
       headers: { 'content-encoding': encoding },
     })
 
-  test.each(['gzip', 'br', 'x-unknown', 'identity, gzip'])('%s is refused', async (encoding) => {
+  test.each(['gzip', 'br', 'x-unknown', 'identity, gzip'])('of %s is refused', async (encoding) => {
     expect(await put(encoding)).toMatchObject({ status: 415, body: { code: 'encoded_body' } })
   })
 
-  test.each(['identity', 'Identity', ''])('%j is read', async (encoding) => {
+  test.each(['identity', 'Identity', ''])('of %j is accepted', async (encoding) => {
     expect((await put(encoding)).status).toBe(200)
   })
 })

@@ -1,4 +1,4 @@
-/** In the body of a POST, null in an optional field means that it was left out (decisions §1). */
+/** In the body of a POST, null in an optional field has the same effect as omitting it (decisions §1). */
 import { beforeAll, expect, test } from 'vitest'
 import {
   type Clinic,
@@ -25,7 +25,7 @@ interface Fields {
   items?: Fields
 }
 
-/** A body of nulls: for every optional field, and in the objects of lists. */
+/** Returns a body with null in every optional field, including those of objects in lists. */
 function nullsOf({ properties = {}, required = [] }: Fields): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(properties)
@@ -34,17 +34,17 @@ function nullsOf({ properties = {}, required = [] }: Fields): Record<string, unk
   )
 }
 
-test('every operation treats a body of nulls like an empty one', async () => {
+test('every POST operation treats null fields like omitted fields', async () => {
   const posts = service.app.operations.filter(
     ({ method, body }) => method === 'POST' && (body as Fields | undefined)?.properties,
   )
   expect(posts.length).toBeGreaterThan(20)
-  // Signing out comes last: it ends the session of the others.
+  // Signing out comes last, because it ends the session of the other calls.
   for (const op of posts.toSorted(
     (a, b) => Number(a.id === 'logout') - Number(b.id === 'logout'),
   )) {
     const token = tokenFor(op, root, clinic)
-    // An id of no record keeps the operations from doing anything.
+    // An unknown ID keeps the operations from having an effect.
     const send = (body: object) =>
       service.call(op.method, op.path.replaceAll(/\{\w+\}/g, '999999'), { token, body })
     const faults = ({ status, body }: { status: number; body: { detail?: unknown } }) => [
@@ -55,7 +55,7 @@ test('every operation treats a body of nulls like an empty one', async () => {
   }
 })
 
-test('nested optional fields may be null as well', async () => {
+test('nested optional fields may also be null', async () => {
   const made = await service.call('POST', '/api/admin/tenants', {
     token: (await superadmin(service)).token,
     body: { name: 'Nested', subdomain: 'nested', settings: { registration: null, own: null } },
@@ -64,7 +64,7 @@ test('nested optional fields may be null as well', async () => {
   expect(made.body.settings).not.toHaveProperty('registration')
 })
 
-test('null is refused in a field that a PUT cannot clear', async () => {
+test('null is refused for a field that a PUT cannot clear', async () => {
   const { status, body } = await service.call('PUT', '/api/preferences', {
     token: clinic.people.nurse.token,
     body: { theme: null },

@@ -1,4 +1,4 @@
-/** All faults of a request come at once, whichever rule finds them, and before what is wrong with the record. */
+/** All validation errors of a request are reported at once, from every rule, and before the record is looked up. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { takesBytes } from '../../../src/platform/http/raw-body.ts'
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../support/clinics.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../../support/service.ts'
 
-/** The id of no record. */
+/** The ID of no record. */
 const NOBODY = 999_999
 
 let service: Service
@@ -28,14 +28,14 @@ beforeAll(async () => {
 const placesOf = (answer: Answer): string[] =>
   answer.body.detail.map((fault: { loc: string[] }) => fault.loc.join('.')).toSorted()
 
-/** A repeated parameter is a list, whose items are judged one by one. */
+/** Returns whether a repeated parameter is a list, whose items are validated separately. */
 const isList = ({ type }: { type?: string }) => type === 'array'
 
-test('every wrong value and unknown parameter of every operation is told of, those of the path, the query and the body together', async () => {
+test('an operation reports all invalid values and unknown parameters of path, query and body together', async () => {
   for (const op of service.app.operations) {
     const namesOf = (schema?: { properties: object }) => Object.keys(schema?.properties ?? {})
     const [query, body] = [namesOf(op.query), namesOf(op.body)]
-    // NUL is wrong for every text, and is no number, no truth value, no list and no object.
+    // NUL is invalid as a text, number, boolean, list and object.
     const answer = await service.call(
       op.method,
       `${op.path.replaceAll(/\{\w+\}/g, '%00')}?${[...query, 'colour'].map((name) => `${name}=%00`).join('&')}`,
@@ -44,7 +44,7 @@ test('every wrong value and unknown parameter of every operation is told of, tho
         ...(op.body ? { body: Object.fromEntries(body.map((name) => [name, '\0'])) } : {}),
       },
     )
-    // Payment providers append what they like.
+    // Payment providers may append any parameter.
     const isOpen = op.body && takesBytes(op)
     const expected = [
       ...(isOpen ? [] : ['query.colour']),
@@ -58,7 +58,7 @@ test('every wrong value and unknown parameter of every operation is told of, tho
   }
 })
 
-/** What is wrong by a rule beyond the schemas, with what a schema refuses beside it. */
+/** Violations of rules beyond the schemas, each combined with a violation of a schema. */
 const RULES: Record<
   string,
   () => { method: string; path: string; places: string[] } & CallOptions
@@ -283,28 +283,31 @@ const RULES: Record<
   }),
 }
 
-describe('a rule beyond the schemas', () => {
-  test.each(Object.keys(RULES))('of %s is told together with what a schema refuses', async (id) => {
-    const { method, path, places, ...options } = RULES[id]?.() ?? {
-      method: '',
-      path: '',
-      places: [],
-    }
-    const answer = await service.call(method, path, {
-      token: clinic.people.admin.token,
-      ...options,
-    })
-    expect(answer.status).toBe(422)
-    expect(placesOf(answer)).toEqual(places)
-  })
+describe('an input rule that a schema cannot express', () => {
+  test.each(Object.keys(RULES))(
+    'for %s is reported together with schema violations',
+    async (id) => {
+      const { method, path, places, ...options } = RULES[id]?.() ?? {
+        method: '',
+        path: '',
+        places: [],
+      }
+      const answer = await service.call(method, path, {
+        token: clinic.people.admin.token,
+        ...options,
+      })
+      expect(answer.status).toBe(422)
+      expect(placesOf(answer)).toEqual(places)
+    },
+  )
 
-  test('is shown above for every operation that has one', () => {
+  test('is tested above for every operation that has such a rule', () => {
     const ruled = service.app.operations.filter((op) => op.refine || op.checkReferences)
     expect(Object.keys(RULES).toSorted()).toEqual(ruled.map((op) => op.id).toSorted())
   })
 })
 
-describe('wrong input is told before the record is', () => {
+describe('validation errors are reported before the record is looked up', () => {
   const wrong = {
     email: 'someone@door.test',
     password: 'password123',
@@ -314,26 +317,26 @@ describe('wrong input is told before the record is', () => {
   const create = (body: object) =>
     service.call('POST', '/api/admin/users', { token: clinic.people.admin.token, body })
 
-  test('a weak password before the foreign tenant', async () => {
+  test('a weak password is reported before a foreign tenant', async () => {
     const answer = await create({ ...wrong, tenant_id: other.id })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['body.password']])
   })
 
-  test('a span that ends before it begins before the foreign tenant', async () => {
+  test('an inverted date range is reported before a foreign tenant', async () => {
     const query = { from_date: '2026-11-21', to_date: '2026-11-20', tenant_id: other.id }
     const { token } = clinic.people.admin
     const answer = await service.call('GET', '/api/admin/audit', { token, query })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['query.from_date']])
   })
 
-  test('an unknown department before the role that only a superadmin gives', async () => {
+  test('an unknown department is reported before a role that only a superadmin can assign', async () => {
     const user = { ...wrong, password: 'a-Fine-Secret-3', role: 'superadmin' }
     const answer = await create({ ...user, department_id: NOBODY })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['body.department_id']])
     expect((await create(user)).body).toMatchObject({ code: 'superadmin_required' })
   })
 
-  test('an unknown department before a role that registration does not offer', async () => {
+  test('an unknown department is reported before a role that registration does not offer', async () => {
     const body = { ...wrong, password: 'a-Fine-Secret-3', role: 'auditor', subdomain: 'door' }
     const register = (more: object) =>
       service.call('POST', '/api/auth/register', { body: { ...body, ...more } })
@@ -343,8 +346,8 @@ describe('wrong input is told before the record is', () => {
   })
 })
 
-describe('what is not known is not told', () => {
-  test('of a department in a foreign tenant, or in one that is not there', async () => {
+describe('validation reveals nothing', () => {
+  test('about a department in a foreign or unknown tenant', async () => {
     const { token } = clinic.people.admin
     const body = { name: 'Fine', head_doctor_id: other.people.doctor.id, tenant_id: other.id }
     const foreign = await service.call('POST', '/api/admin/departments', { token, body })
@@ -356,7 +359,7 @@ describe('what is not known is not told', () => {
     expect(nowhere.status).toBe(404)
   })
 
-  test('of a department while its tenant is named wrongly', async () => {
+  test('about a department while its tenant is invalid', async () => {
     const answer = await service.call('POST', '/api/admin/users', {
       token: root.token,
       body: { tenant_id: 'door', department_id: clinic.departmentId },

@@ -1,4 +1,4 @@
-/** PUT: what is left out stays, null clears what may be empty, and nothing is changed for nothing. */
+/** PUT: omitted fields stay, null clears optional fields, and nothing is written without a change. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { openService, type Service } from '../../support/service.ts'
@@ -17,8 +17,8 @@ const put = (path: string, body: unknown) => service.call('PUT', path, { token: 
 const entries = async () =>
   (await service.database.sql<{ count: number }>('select count(*) from journal'))[0]?.count
 
-describe('what is left out', () => {
-  test('stays in a department', async () => {
+describe('a field omitted in an update', () => {
+  test('keeps its value in a department', async () => {
     const path = `/api/admin/departments/${clinic.departmentId}`
     const head_doctor_id = clinic.people.doctor.id
     expect(await put(path, { head_doctor_id })).toMatchObject({
@@ -31,7 +31,7 @@ describe('what is left out', () => {
     })
   })
 
-  test('stays in a user', async () => {
+  test('keeps its value in a user', async () => {
     const path = `/api/admin/users/${clinic.people.nurse.id}`
     await put(path, { can_see_all_patients: true })
     expect(await put(path, { full_name: 'Another Name' })).toMatchObject({
@@ -45,7 +45,7 @@ describe('what is left out', () => {
     })
   })
 
-  test('stays in a tenant', async () => {
+  test('keeps its value in a tenant', async () => {
     const path = `/api/admin/tenants/${clinic.id}`
     await put(path, { settings: { colour: 'green' } })
     expect(await put(path, { name: 'Another Clinic' })).toMatchObject({
@@ -54,7 +54,7 @@ describe('what is left out', () => {
     })
   })
 
-  test('stays in preferences', async () => {
+  test('keeps its value in preferences', async () => {
     await put('/api/preferences', { theme: 'dark' })
     await put('/api/preferences', { settings: { rows: 5 } })
     expect(await put('/api/preferences/theme', { theme: 'light' })).toMatchObject({
@@ -64,8 +64,8 @@ describe('what is left out', () => {
   })
 })
 
-describe('null', () => {
-  test('clears what may be empty', async () => {
+describe('null in an update', () => {
+  test('clears optional fields', async () => {
     const department = `/api/admin/departments/${clinic.departmentId}`
     await put(department, { head_doctor_id: clinic.people.doctor.id })
     expect(await put(department, { head_doctor_id: null })).toMatchObject({
@@ -85,7 +85,7 @@ describe('null', () => {
     ['/api/admin/users/{user}/password', ['password']],
     ['/api/preferences', ['theme', 'settings']],
     ['/api/preferences/theme', ['theme']],
-  ])('is refused elsewhere: %s', async (template, fields) => {
+  ])('is refused in other fields: %s', async (template, fields) => {
     const path = template
       .replace('{department}', String(clinic.departmentId))
       .replace('{tenant}', String(clinic.id))
@@ -98,8 +98,8 @@ describe('null', () => {
   })
 })
 
-describe('an empty change', () => {
-  test('is taken, changes nothing and is not journaled', async () => {
+describe('an update without any field', () => {
+  test('is accepted, changes nothing and is not journaled', async () => {
     const before = await entries()
     for (const path of [
       `/api/admin/departments/${clinic.departmentId}`,

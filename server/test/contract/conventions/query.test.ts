@@ -1,4 +1,4 @@
-/** Parameters in the path and the query: text, read as the types that the operation names. */
+/** Parameters in the path and the query: text, parsed as the types that the operation declares. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { openService, type Service } from '../../support/service.ts'
@@ -16,16 +16,16 @@ beforeAll(async () => {
 const list = (query: string) =>
   service.call('GET', `/api/admin/users?${query}`, { token: clinic.people.admin.token })
 
-describe('a whole number', () => {
+describe('an integer parameter', () => {
   test.each(['page=2', 'page=%2B2', 'page=002', 'page=1&page=2'])(
-    'is read from %s',
+    'is parsed from %s',
     async (query) => {
       expect(await list(query)).toMatchObject({ status: 200, body: { page: 2 } })
     },
   )
 
   test.each(['', '1e3', '0x10', '1.0', '1.5', '1_000', 'one', 'true', ' ', '٣', 'NaN', 'Infinity'])(
-    'is not "%s"',
+    'is not parsed from "%s"',
     async (text) => {
       const answer = await list(`page=${encodeURIComponent(text)}`)
       expect(answer.status).toBe(422)
@@ -47,13 +47,13 @@ describe('a whole number', () => {
     ['tenant_id=0', 'tenant_id', 'greater_than_equal'],
     ['tenant_id=9007199254740992', 'tenant_id', 'less_than_equal'],
     ['tenant_id=99999999999999999999', 'tenant_id', 'less_than_equal'],
-  ])('keeps its bounds: %s', async (query, name, type) => {
+  ])('has limits in a query: %s', async (query, name, type) => {
     const answer = await list(query)
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', name], type }])
   })
 
-  test.each(['one', '1e1', '0x1', '1.0', '-', '%20'])('in a path is not "%s"', async (text) => {
+  test.each(['one', '1e1', '0x1', '1.0', '-', '%20'])('in a path refuses "%s"', async (text) => {
     const answer = await service.call('GET', `/api/admin/users/${text}`, { token: root.token })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['path', 'user_id'], type: 'int_parsing' }])
@@ -63,7 +63,7 @@ describe('a whole number', () => {
     ['0', 'greater_than_equal'],
     ['-1', 'greater_than_equal'],
     ['9007199254740992', 'less_than_equal'],
-  ])('in a path keeps its bounds: %s', async (text, type) => {
+  ])('in a path has limits: %s', async (text, type) => {
     const answer = await service.call('DELETE', `/api/admin/tenants/${text}`, { token: root.token })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['path', 'tenant_id'], type }])
@@ -75,19 +75,19 @@ describe('a whole number', () => {
   })
 })
 
-describe('a truth value', () => {
+describe('a boolean parameter', () => {
   test.each(['true', 'True', 'TRUE', '1', 'yes', 'on', 't', 'y'])(
-    'is true as "%s"',
+    'is true for "%s"',
     async (text) => {
       expect(await list(`is_active=${text}`)).toMatchObject({ status: 200, body: { total: 5 } })
     },
   )
 
-  test.each(['false', 'False', '0', 'no', 'off', 'f', 'n'])('is false as "%s"', async (text) => {
+  test.each(['false', 'False', '0', 'no', 'off', 'f', 'n'])('is false for "%s"', async (text) => {
     expect(await list(`is_active=${text}`)).toMatchObject({ status: 200, body: { total: 0 } })
   })
 
-  test.each(['', '2', 'maybe', 'null', 'truee'])('is not "%s"', async (text) => {
+  test.each(['', '2', 'maybe', 'null', 'truee'])('is invalid for "%s"', async (text) => {
     const answer = await list(`is_active=${text}`)
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([
@@ -96,8 +96,8 @@ describe('a truth value', () => {
   })
 })
 
-describe('a query', () => {
-  test('tells all its faults at once', async () => {
+describe('a query string', () => {
+  test('gets all its validation errors in one response', async () => {
     const answer = await list('page=x&limit=1000&role=wizard&sort_by=password_hash&sort_order=up')
     expect(answer.status).toBe(422)
     expect(
@@ -113,7 +113,7 @@ describe('a query', () => {
     ])
   })
 
-  test('counts a repeated parameter with its last value', async () => {
+  test('with a repeated parameter uses the last value', async () => {
     expect(await list('role=nurse&role=doctor')).toMatchObject({
       status: 200,
       body: { total: 1, items: [{ role: 'doctor' }] },
@@ -121,7 +121,7 @@ describe('a query', () => {
     expect((await list('page=1&page=x')).status).toBe(422)
   })
 
-  test('holds no parameter that the operation does not know', async () => {
+  test('cannot contain an unknown parameter', async () => {
     for (const name of ['colour', '__proto__', 'constructor', 'toString', 'role[]', 'Role', 'rôle'])
       expect([name, await list(`${encodeURIComponent(name)}=x`)]).toEqual([
         name,
@@ -140,18 +140,18 @@ describe('a query', () => {
       ])
   })
 
-  test('has no empty words for lists of words', async () => {
+  test('cannot have an empty value for an enumeration', async () => {
     for (const name of ['role', 'sort_by', 'sort_order'])
       expect((await list(`${name}=`)).body.detail).toMatchObject([
         { loc: ['query', name], type: 'enum' },
       ])
   })
 
-  test('with an empty search finds everything', async () => {
+  test('with an empty search returns everything', async () => {
     expect(await list('search=')).toMatchObject({ status: 200, body: { total: 5 } })
   })
 
-  test('says what is required and missing', async () => {
+  test('without required parameters gets an error for each of them', async () => {
     const answer = await service.call('GET', '/api/auth/departments')
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toEqual([

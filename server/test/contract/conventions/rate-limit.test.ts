@@ -1,4 +1,4 @@
-/** How often one address may call, and what it is told of it. */
+/** The rate limit of an IP address, and the headers that describe it. */
 import { describe, expect, test } from 'vitest'
 import { makeClinic, PASSWORD, type Person, signIn, superadmin } from '../../support/clinics.ts'
 import { migratedDatabase } from '../../support/database.ts'
@@ -15,8 +15,8 @@ const login = (service: Service, headers = {}) =>
 const ask = (service: Service, what: string) =>
   service.call('POST', `/api/auth/${what}`, { body: { email: 'a@b.test' } })
 
-describe('an address', () => {
-  test('is told how many calls it has left, and refused beyond them', async () => {
+describe('an IP address', () => {
+  test('is told how many calls are left, and is refused beyond them', async () => {
     const service = await limited()
     for (const left of [2, 1, 0]) {
       const answer = await alive(service)
@@ -35,7 +35,7 @@ describe('an address', () => {
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
   })
 
-  test('is counted for refused calls too, before anything else is looked at', async () => {
+  test('also uses up calls that are refused, before any other check', async () => {
     const service = await limited()
     const statuses: number[] = []
     for (let call = 0; call < 4; call += 1)
@@ -43,7 +43,7 @@ describe('an address', () => {
     expect(statuses).toEqual([401, 401, 401, 429])
   })
 
-  test('asks less often for links than for other things, each counted for itself', async () => {
+  test('has a lower limit for link requests, counted separately', async () => {
     const service = await limited()
     for (const what of ['request-reset', 'resend-verification']) {
       const answers = [await ask(service, what), await ask(service, what), await ask(service, what)]
@@ -53,7 +53,7 @@ describe('an address', () => {
     expect((await alive(service)).status).toBe(200)
   })
 
-  test('signs in less often than it asks for other things', async () => {
+  test('has a lower limit for sign-ins', async () => {
     const service = await limited()
     const answers = [await login(service), await login(service), await login(service)]
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 429])
@@ -61,7 +61,7 @@ describe('an address', () => {
     expect(Number(answers[2]?.headers['retry-after'])).toBeLessThanOrEqual(60)
   })
 
-  test('cannot give itself another name while no proxy is trusted', async () => {
+  test('cannot be spoofed with X-Forwarded-For while no proxy is trusted', async () => {
     const service = await limited()
     const statuses: number[] = []
     for (let call = 0; call < 4; call += 1)
@@ -69,7 +69,7 @@ describe('an address', () => {
     expect(statuses.at(-1)).toBe(429)
   })
 
-  test('is that of everybody behind a proxy that is not trusted, and they sign in no more once it is used up', async () => {
+  test('is shared by everyone behind an untrusted proxy, who cannot sign in once its limit is reached', async () => {
     const service = await limited()
     for (let call = 0; call < 3; call += 1)
       await alive(service, { 'x-forwarded-for': '203.0.113.1' })
@@ -79,7 +79,7 @@ describe('an address', () => {
     })
   })
 
-  test('is the one that the trusted proxy saw, not what was written before it', async () => {
+  test('is the address that the trusted proxy saw, not an address that the client claimed before it', async () => {
     const service = await limited({ TRUSTED_PROXIES: 1 })
     const from = (address: string) => alive(service, { 'x-forwarded-for': address })
     for (let call = 0; call < 3; call += 1) await from(`203.0.113.${call}, 192.0.2.1`)
@@ -87,7 +87,7 @@ describe('an address', () => {
     expect((await from('192.0.2.2')).status).toBe(200)
   })
 
-  test('is one from whatever port, and mapped into IPv6 as plain', async () => {
+  test('has one limit for all ports, and for its IPv6-mapped form', async () => {
     const service = await limited({ TRUSTED_PROXIES: 1 })
     const from = (address: string) => alive(service, { 'x-forwarded-for': address })
     const spellings = ['192.0.2.1:51344', '192.0.2.1:51345', '::ffff:192.0.2.1', '192.0.2.1']
@@ -97,17 +97,17 @@ describe('an address', () => {
   })
 })
 
-describe('the limit by address', () => {
+describe('the rate limit per IP address', () => {
   test.each([
     ['the documentation', '/docs', 200],
     ['a file of the documentation', '/docs/static/index.css', 200],
     ['a redirect', '/verify-email', 302],
     ['the console', '/console/users', 503],
     ['the document', '/openapi.json', 200],
-    ['what is not there', '/nothing', 404],
+    ['an unknown path', '/nothing', 404],
     ['a path that cannot be read', '/api/admin/users/%zz', 422],
     ['a path that is too long', `/api/admin/users/${'x'.repeat(600)}`, 422],
-  ])('covers %s', async (_what, url, status) => {
+  ])('applies to %s', async (_what, url, status) => {
     const { server } = (await limited()).app
     const statuses: number[] = []
     for (let call = 0; call < 4; call += 1) {
@@ -120,13 +120,13 @@ describe('the limit by address', () => {
   })
 })
 
-describe('whoever writes', () => {
+describe('a user who writes', () => {
   const WRITES = { WRITE_RATE_LIMIT_PER_MINUTE: 2, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 3 }
   const open = { RATE_LIMIT_PER_MINUTE: 0, AUTH_RATE_LIMIT_PER_MINUTE: 0 }
 
-  test('is limited as a user from wherever they write, and with their tenant; reading is not', async () => {
+  test('is limited across all IP addresses, and together with their tenant; reads are not limited', async () => {
     const database = await migratedDatabase()
-    // The people are made without limits; the limits are those of the node.
+    // Another node without limits creates the people, so only this node's limits apply.
     const maker = await openService({ database })
     const clinic = await makeClinic(maker, await superadmin(maker), 'writers')
     const other = await makeClinic(maker, await superadmin(maker), 'others')
@@ -154,7 +154,7 @@ describe('whoever writes', () => {
     const refused = await write(nurse)
     expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // What was refused to the nurse was not taken from the tenant: one is left, for one colleague.
+    // The refused writes of the nurse did not count for the tenant, so one is left for a colleague.
     expect((await write(doctor)).status).toBe(200)
     const ofTenant = await write(admin)
     expect(ofTenant).toMatchObject({ status: 429 })
@@ -164,7 +164,7 @@ describe('whoever writes', () => {
       const read = await service.call('GET', '/api/preferences', { token: nurse.token })
       expect(read.status).toBe(200)
       expect(read.headers).not.toHaveProperty('ratelimit')
-      // A search is a read that keeps names out of URLs.
+      // A search is a read, sent as a POST to keep names out of URLs.
       const body = { search: 'nobody' }
       const searched = await service.call('POST', '/api/patients/search', {
         token: nurse.token,
@@ -176,9 +176,9 @@ describe('whoever writes', () => {
   })
 })
 
-describe('what ends access', () => {
-  test('is there when the changes of user and tenant are used up, as often as its session may', async () => {
-    // As many as the superadmin needs to make the clinic.
+describe('operations that end access', () => {
+  test('stay available beyond the limits of user and tenant, up to the limit of the session', async () => {
+    // As many writes as the superadmin needs to create the clinic.
     const service = await openService({
       config: { WRITE_RATE_LIMIT_PER_MINUTE: 7, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 8 },
     })
@@ -186,7 +186,7 @@ describe('what ends access', () => {
     const { nurse, doctor, receptionist, admin } = clinic.people
     const by = (who: Person, method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object) =>
       service.call(method, path, { token: who.token, body })
-    // Refused ones count as well.
+    // Refused writes count as well.
     const spend = async (who: Person) => (await by(who, 'PUT', '/api/preferences/theme', {})).status
     for (let call = 0; call < 7; call += 1) expect(await spend(nurse)).toBe(422)
     expect([await spend(nurse), await spend(doctor), await spend(admin)]).toEqual([429, 422, 429])
@@ -205,7 +205,7 @@ describe('what ends access', () => {
       expect((await by(admin, 'DELETE', `${doctors}/totp`)).status).toBe(204)
     const password = 'another-Horse-6'
     expect((await by(admin, 'PUT', `${doctors}/password`, { password })).status).toBe(429)
-    // A new sign-in is a session of its own.
+    // A new sign-in is a separate session.
     const { email } = admin
     const known = { email, password: PASSWORD, subdomain: 'thieves' }
     const { access_token: token } = await signIn(service, known)
@@ -214,13 +214,13 @@ describe('what ends access', () => {
   })
 })
 
-describe('a proxy that is not trusted', () => {
+describe('an untrusted proxy', () => {
   const forwarded = (service: Service, by = '192.0.2.1') =>
     alive(service, { 'x-forwarded-for': by })
   const warnings = ({ logged }: Service) =>
-    logged.filter(([level, said]) => level === 'warn' && String(said).includes('TRUSTED_PROXIES'))
+    logged.filter(([level, said]) => level === 'warn' && String(said).includes('X-Forwarded-For'))
 
-  test('is warned of once', async () => {
+  test('is logged once as a warning', async () => {
     const service = await openService()
     await alive(service)
     expect(warnings(service)).toHaveLength(0)
@@ -228,7 +228,7 @@ describe('a proxy that is not trusted', () => {
     expect(warnings(service)).toHaveLength(1)
   })
 
-  test('is not warned of where one is, but for one that writes no address', async () => {
+  test('is not logged behind a trusted proxy, unless the trusted proxy sends no valid address', async () => {
     const service = await openService({ config: { TRUSTED_PROXIES: 1 } })
     await forwarded(service)
     await forwarded(service, '192.0.2.1:51344')
@@ -238,8 +238,8 @@ describe('a proxy that is not trusted', () => {
   })
 })
 
-describe('no limit', () => {
-  test('is kept, and none told, when it is set to nought', async () => {
+describe('a limit of zero', () => {
+  test('is neither enforced nor announced in headers', async () => {
     const service = await openService()
     const answer = await service.call('POST', '/api/auth/login', { body: { ...SUPERADMIN } })
     expect(answer.status).toBe(200)

@@ -1,4 +1,4 @@
-/** Text that cannot be stored, and nesting without end: refused with 422, never a fault of ours. */
+/** Unstorable text and unlimited nesting are refused with 422, never a 500. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Clinic,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 /** JSON escapes of a NUL and of halves of a surrogate pair. */
 const UNSTORABLE = ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800']
 
-describe('text that cannot be stored', () => {
+describe('text that PostgreSQL cannot store', () => {
   test.each(UNSTORABLE)('is refused in every field of every body: %s', async (text) => {
     for (const op of service.app.operations) {
       const fields = Object.keys(op.body?.properties ?? {})
@@ -40,7 +40,7 @@ describe('text that cannot be stored', () => {
   })
 
   test.each(UNSTORABLE)(
-    'is refused deep in free-form settings, as a value and a key: %s',
+    'is refused deep in free-form settings, as a value and as a key: %s',
     async (text) => {
       for (const inner of [`{"a":[1,{"b":"${text}"}]}`, `{"a":{"${text}":1}}`]) {
         const payload = `{"settings":${inner}}`
@@ -78,7 +78,7 @@ describe('text that cannot be stored', () => {
     },
   )
 
-  test('does no harm in a header: it is left out or replaced', async () => {
+  test('is harmless in a header: it is dropped or replaced', async () => {
     const headers = { 'user-agent': 'agent \u00e9\u00ff', 'x-request-id': 'caf\u00e9' }
     const { email, password } = clinic.people.nurse
     const body = { email, password, subdomain: clinic.subdomain }
@@ -87,7 +87,7 @@ describe('text that cannot be stored', () => {
     expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/)
   })
 
-  test('is not what every other text is: those are stored as they came', async () => {
+  test('excludes no other text, which is stored unchanged', async () => {
     const name = 'Łucja 👩🏽‍⚕️ "O\'Brien" \\ <b>&amp;</b> %s $1 ; -- می\u200cخواهم'
     const made = await service.call('POST', '/api/admin/departments', {
       token: clinic.people.admin.token,
@@ -101,7 +101,7 @@ describe('text that cannot be stored', () => {
     expect(found.body.items.map((item: { id: number }) => item.id)).toEqual([made.body.id])
   })
 
-  test('a search looks for its own wildcards as they are', async () => {
+  test('a search treats wildcards as literal characters', async () => {
     for (const search of ['%', '_', '\\'])
       expect(
         await service.call('GET', '/api/admin/users', { token: root.token, query: { search } }),
@@ -109,13 +109,13 @@ describe('text that cannot be stored', () => {
   })
 })
 
-describe('nesting', () => {
+describe('nested settings', () => {
   const nested = (levels: number, open: string, close: string) =>
     `{"settings":${open.repeat(levels)}${close.repeat(levels)}}`
   const put = (payload: string) =>
     service.call('PUT', '/api/preferences', { token: root.token, payload })
 
-  test('is taken in settings down to 32 levels', async () => {
+  test('are accepted down to 32 levels', async () => {
     expect(await put(nested(32, '{"a":', '}').replace(':}', ':1}'))).toMatchObject({ status: 200 })
     expect(await put(nested(33, '{"a":', '}').replace(':}', ':1}'))).toMatchObject({ status: 422 })
   })
@@ -123,13 +123,13 @@ describe('nesting', () => {
   test.each([
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
-  ])('without end is refused: %s', async (_what, open, close) => {
+  ])('that are endless are refused: %s', async (_what, open, close) => {
     const levels = Math.floor((127 * 1024) / (open.length + close.length))
     const answer = await put(nested(levels, open, close).replace(':}', ':1}'))
     expect(answer.status).toBe(422)
   })
 
-  test('is bounded in size as well: 64 KiB of settings', async () => {
+  test('are also limited in size, to 64 KiB', async () => {
     expect(await put(JSON.stringify({ settings: { a: 'x'.repeat(60_000) } }))).toMatchObject({
       status: 200,
     })

@@ -1,7 +1,7 @@
-/** The database server killed and started again under the bot: it goes on by itself, and nothing is lost. */
+/** Kills and restarts the database server under the bot, which continues automatically and loses nothing. */
 import { expect, inject, test } from 'vitest'
-import { migrate } from '../../../src/platform/db/migrate.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
+import { migrate } from '../../../src/platform/schema/migrate.ts'
 import { openScene } from '../../messenger/scene.ts'
 import { databaseOn } from '../../support/database.ts'
 import { postmasterPid, query, started } from '../../support/embedded.ts'
@@ -11,9 +11,9 @@ import { until } from '../../support/until.ts'
 
 const CHAT = 8101
 
-// It crashes a server of its own: once is enough, when the run is on the embedded server anyway.
+// Crashes its own server, so a run on the embedded server is enough.
 test.skipIf('url' in inject('server'))(
-  'a crash of the database between a message and its record loses nothing, nor does it stop the bot',
+  'the bot loses nothing and continues when the database crashes between a message and its record',
   { timeout: 180_000 },
   async () => {
     const dataDir = await scratch()
@@ -41,7 +41,7 @@ test.skipIf('url' in inject('server'))(
     await asked
     const killed = await postmasterPid(dataDir)
     process.kill(killed, 'SIGKILL')
-    // What became of the message is to be written down while the database is away.
+    // The result of the message has to be recorded while the database is away.
     scene.bot.chatAnswers(CHAT)
     answer()
     await until('another server answers', async () => {

@@ -1,4 +1,4 @@
-/** The process that is the bot, killed with -9 in the middle: another one goes on, and nothing is lost. */
+/** Kills the process that runs the bot with -9. Another process takes over, and nothing is lost. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
@@ -15,9 +15,9 @@ const CHAT = 8001
 let scene: Scene
 let workers: Command[]
 
-/** Two workers, of which one is the bot. Returns it. */
+/** Starts two workers, one of which runs the bot. Returns that one. */
 async function theBot(): Promise<Command> {
-  const epoch = /"epoch":(\d+),"msg":"this process is the messenger bot"/
+  const epoch = /"epoch":(\d+),"msg":"messenger bot lease acquired"/
   return until(
     'a worker is the bot',
     () => workers.find((worker) => epoch.test(worker.stdout())),
@@ -29,7 +29,7 @@ async function kill(worker: Command): Promise<void> {
   worker.signal('SIGKILL')
   expect((await worker.ended).signal).toBe('SIGKILL')
   workers = workers.filter((other) => other !== worker)
-  // Nobody renews the lease of the dead process: this brings its end forward.
+  // Ends the lease of the dead process early, because nothing renews it.
   await scene.service.database.sql('update messenger_bot set leased_until = now()')
 }
 
@@ -58,7 +58,7 @@ beforeEach(async () => {
   )
 })
 
-test('between a message and its record: that message alone comes twice', {
+test('the bot repeats one message if its worker is killed before recording it', {
   timeout: 120_000,
 }, async () => {
   const bot = await theBot()
@@ -83,12 +83,14 @@ test('between a message and its record: that message alone comes twice', {
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })
 
-test('between an update and its offset: it is taken once', { timeout: 120_000 }, async () => {
+test('the bot processes an update once if its worker is killed before storing the offset', {
+  timeout: 120_000,
+}, async () => {
   const bot = await theBot()
   const client = ownerClient(scene.service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
-  // What a command does waits here, behind the update that was taken and before the offset.
+  // The command waits here, after receiving the update and before storing the offset.
   await client.query('begin; lock table messenger_codes in access exclusive mode')
   scene.bot.says(CHAT, '/start')
   await until('the update is being taken', async () => {

@@ -1,10 +1,10 @@
-/** The scene of the fault tests of webhooks: twenty receivers, worker processes, very many events. */
+/** The setup of the webhook fault tests: twenty receivers, worker processes and a large number of events. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, inject, onTestFinished } from 'vitest'
 import { messageId } from '../../../src/features/webhooks/events/message.ts'
-import { newSecret } from '../../../src/features/webhooks/sending/signature.ts'
+import { newWebhookSecret } from '../../../src/features/webhooks/sending/signature.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { parseNetworks } from '../../../src/platform/net/index.ts'
 import { makeClinic, superadmin } from '../../support/clinics.ts'
@@ -27,21 +27,21 @@ const LENGTHS = {
   full: { events: 10_000, kills: 10, restarts: 3 },
 }
 
-/** How many events flow, how many workers are killed meanwhile, and how often the database. */
+/** The numbers of events, of worker kills and of database restarts. */
 export const { events: EVENTS, kills: KILLS, restarts: RESTARTS } = LENGTHS[inject('chaos')]
-/** Events of one transaction. */
+/** Events per transaction. */
 const TOGETHER = 20
 const PATIENCE_MS = 240_000
 
 export interface Scene {
   service: Service
   tenantId: number
-  /** Publishes events, in transactions of some each. Goes on through an outage of the database. */
+  /** Publishes events in transactions of several events. Continues through an outage of the database. */
   publish(count: number): Promise<void>
-  /** How many messages the healthy receivers have taken together. */
+  /** Counts the messages that the healthy receivers have accepted. */
   taken(): Promise<number>
   startWorker(): Promise<Command>
-  /** Waits until every event has reached every healthy receiver, and proves that nothing is lost. */
+  /** Waits until every event has reached every healthy receiver, and verifies that nothing is lost. */
   settle(workers: readonly Command[]): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
   }
   const service = await openService({ database, config })
   const clinic = await makeClinic(service, await superadmin(service), 'chaos')
-  const secret = newSecret()
+  const secret = newWebhookSecret()
   const { receivers, ports } = await startReceivers(secret)
   const { token } = clinic.people.admin
   for (const port of ports) {
@@ -112,7 +112,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
         WEBHOOK_ALLOW_HTTP: 'true',
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       })
-      const isWorking = () => worker.stdout().includes('doing background work') || undefined
+      const isWorking = () => worker.stdout().includes('background work started') || undefined
       await until('a worker is at work', isWorking, 60_000)
       return worker
     },
@@ -132,13 +132,13 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
         healthy(accounts).map(() => ids.length),
       )
 
-      // Nothing is lost: each event has its delivery for each webhook, given up for none.
+      // Nothing is lost: each event has its delivery for each webhook, and none has failed.
       const kept = await database.sql<{ deliveries: number; failed: number }>(
         `select count(*) as deliveries, count(*) filter (where status = 'failed') as failed
          from webhook_deliveries where event = 'department.updated' group by webhook_id`,
       )
       expect(kept).toEqual(BEHAVIOURS.map(() => ({ deliveries: ids.length, failed: 0 })))
-      // What was delivered has the attempt that says so.
+      // Each completed delivery has a successful attempt.
       const [unproven] = await database.sql<{ count: number }>(
         `select count(*) as count from webhook_deliveries d where status = 'delivered'
            and not exists (select from webhook_attempts a where a.webhook_id = d.webhook_id
@@ -148,7 +148,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
 
       for (const worker of workers) worker.signal('SIGTERM')
       for (const worker of workers) expect((await worker.ended).code).toBe(0)
-      // No lease hangs: those of killed processes have run out, or do.
+      // No lease is stuck: those of killed processes expire.
       await until('no lease is left', async () => {
         const left = await database.sql(
           'select webhook_id from webhook_queues where leased_until > now()',

@@ -1,6 +1,6 @@
-/** The database server killed and started again while events flow: nothing is lost, and no lease hangs. */
+/** Kills and restarts the database server while events flow: nothing is lost, and no lease is stuck. */
 import { expect, inject, test } from 'vitest'
-import { migrate } from '../../../src/platform/db/migrate.ts'
+import { migrate } from '../../../src/platform/schema/migrate.ts'
 import { databaseOn } from '../../support/database.ts'
 import { postmasterPid, query, started } from '../../support/embedded.ts'
 import { scratch } from '../../support/scratch.ts'
@@ -8,9 +8,9 @@ import { silentLog } from '../../support/server-address.ts'
 import { until } from '../../support/until.ts'
 import { EVENTS, openScene, RESTARTS } from './chaos.ts'
 
-// It crashes a server of its own: once is enough, when the run is on the embedded server anyway.
+// Crashes its own server, so a run on the embedded server is enough.
 test.skipIf('url' in inject('server'))(
-  `crashes of the database while ${EVENTS} events go to twenty receivers lose nothing (${RESTARTS} of them)`,
+  `${EVENTS} events for twenty receivers survive database crashes (${RESTARTS} of them)`,
   {
     timeout: 480_000,
   },

@@ -1,4 +1,4 @@
-/** Twenty receivers in a process of their own, good and bad ones, that keep account of what arrives. */
+/** Twenty receivers in a separate process, working and failing ones, that record what arrives. */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -20,13 +20,13 @@ export type Behaviour = (typeof BEHAVIOURS)[number]
 
 export type Question = { about: 'missing'; ids: string[] } | { about: 'count' }
 
-/** What one receiver has seen. */
+/** The record of one receiver. */
 export interface Account {
-  /** Requests that it has taken, repeated ones included. */
+  /** Accepted requests, including repeated ones. */
   taken: number
   /** Different messages among them. */
   distinct: number
-  /** Of the ids asked for, how many have not come. */
+  /** The number of requested IDs that have not arrived. */
   missing: number
   /** Requests that did not verify, or differed from an earlier one about the same event. */
   wrong: string[]
@@ -34,9 +34,9 @@ export interface Account {
 
 interface Ledger {
   taken: number
-  /** By message id: the event's number with the body's digest. */
+  /** By message ID: the event's number with the body's digest. */
   seen: Map<string, string>
-  /** By event: the message id. */
+  /** By event: the message ID. */
   ids: Map<number, string>
   wrong: string[]
 }
@@ -102,7 +102,7 @@ function tell(question: Question): Account[] {
 }
 
 if (import.meta.main) {
-  // A secret of this run: what another one sends here by mistake does not verify.
+  // A secret of this run, so that misdirected requests of another run do not verify.
   const verifier = new Webhook(process.argv[2] ?? '')
   const ports = await Promise.all(
     BEHAVIOURS.map(async (behaviour, index) => {

@@ -1,4 +1,4 @@
-/** Worker processes killed with -9 at random while events flow: nothing is lost, and no lease hangs. */
+/** Kills worker processes with -9 at random while events flow: nothing is lost, and no lease is stuck. */
 import { expect, test } from 'vitest'
 import { migratedDatabase } from '../../support/database.ts'
 import type { Command } from '../../support/process.ts'
