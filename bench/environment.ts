@@ -1,4 +1,4 @@
-/** What scenarios run on: services on databases of several sizes, seeded when first asked for. */
+/** The environment of the scenarios: services on databases of several sizes, which are seeded on first use. */
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,9 +17,9 @@ export interface Deployment {
 
 export type Scale = 'large' | 'small' | 'crowded'
 
-/** Floods meet the service's own limits; all else is measured without. */
+/** Floods are measured with the service's own limits, everything else without limits. */
 const SETTINGS: Record<Scale, Settings> = {
-  // Its scans begin when a scenario wants them.
+  // Disables scheduled scans, because scenarios start scans themselves.
   large: { SELF_HEALING_SCAN: '0 0 29 2 *' },
   small: {},
   crowded: OWN_LIMITS,
@@ -34,7 +34,7 @@ const SEEDED_BY = [
 
 export interface Environment {
   deployment(scale: Scale): Promise<Deployment>
-  /** A path in the environment's folder at which nothing is. */
+  /** Returns an unused path in the environment's folder. */
   emptyFolder(): string
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ async function fingerprint(files: readonly URL[]): Promise<string> {
   return hash.digest('hex')
 }
 
-/** @param kept a folder to use and to leave behind; without one all is temporary */
+/** @param kept a folder to use and to keep; if absent, all files are temporary */
 export async function openEnvironment(
   sizes: Record<Scale, Size>,
   kept: string | undefined,
@@ -53,7 +53,7 @@ export async function openEnvironment(
 ): Promise<Environment> {
   const folder = kept ? resolve(kept) : await mkdtemp(join(tmpdir(), 'wardkeep-bench-'))
   await mkdir(folder, { recursive: true })
-  // Started by root, the database runs as another account, which has to get through here.
+  // If root starts the bench, the database runs as another account, which must be able to enter this folder.
   await chmod(folder, 0o711)
   const deployments = new Map<Scale, Deployment>()
   let folders = 0
@@ -62,7 +62,7 @@ export async function openEnvironment(
     const dataDir = join(folder, scale)
     const size = sizes[scale]
     const record = `${dataDir}.json`
-    // What was seeded before the tables or the seed changed is of no use any more.
+    // Data that were seeded before a change of the tables or of the seed cannot be used.
     const wanted = JSON.stringify({ ...size, of: await fingerprint(SEEDED_BY) })
     const seeded = await readFile(record, 'utf8').catch(() => '')
     if (seeded !== wanted) {

@@ -1,10 +1,11 @@
-/** `npm run bench`: seeds, measures, and prints one line a scenario beside its limit or baseline. */
+/** `npm run bench`: seeds, measures, and prints one line per scenario beside its limit or baseline. */
 import { parseArgs } from 'node:util'
 import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
 import { backups } from './scenarios/backups.ts'
 import { baselines } from './scenarios/baselines.ts'
+import { distantStandby } from './scenarios/distant-standby.ts'
 import { entries } from './scenarios/entries.ts'
 import { flakyReceiver } from './scenarios/flaky-receiver.ts'
 import { flood } from './scenarios/flood.ts'
@@ -46,6 +47,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'webhooks-beside-reads': webhooksBesideReads,
   rotation,
   backups,
+  'distant-standby': distantStandby,
   'self-healing': selfHealing,
   'flaky-receiver': flakyReceiver,
   flood,
@@ -54,7 +56,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'messenger-flood': messengerFlood,
 }
 
-/** Run only when they are named: they install or ask what is no part of the product. */
+/** Scenarios that run only when named: they install or contact software that is not part of the product. */
 const ON_DEMAND: Record<string, Scenario> = { baselines, 'second-level': secondLevel }
 const ALL = { ...SCENARIOS, ...ON_DEMAND }
 
@@ -96,7 +98,7 @@ async function run(): Promise<void> {
       lines.push(...((await ALL[name]?.(environment, pace, say)) ?? []))
     }
   } finally {
-    // Also of a run that breaks: what was measured before it did.
+    // Prints the results so far even if a run fails.
     console.log(tableOf(lines))
     await environment.close()
   }

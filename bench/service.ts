@@ -1,4 +1,4 @@
-/** The service under test: started as in production, a process of its own on a data folder. */
+/** The service under test: started as in production, in a separate process on a data folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -7,16 +7,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { ClientConfig } from 'pg'
 
-/** The service's command. */
+/** The path of the service's main module. */
 export const MAIN = fileURLToPath(new URL('../server/src/main.ts', import.meta.url))
 const START_LIMIT_MS = 120_000
 
 export const SUPERADMIN = { email: 'operator@bench.example', password: 'bench: brass lantern 7' }
 
-/** Variables beside the usual ones, or in their place; undefined for the service's own default. */
+/** Variables that add to or replace the usual ones. The value undefined means the service's default. */
 export type Settings = Record<string, string | undefined>
 
-/** With the limits that the service has where nobody sets any. */
+/** The service's default limits. */
 export const OWN_LIMITS: Settings = {
   RATE_LIMIT_PER_MINUTE: undefined,
   AUTH_RATE_LIMIT_PER_MINUTE: undefined,
@@ -29,12 +29,15 @@ export interface Service {
   url: string
   metricsUrl: string
   pid: number
-  /** From the start of the process until it answered that it is ready. */
+  /** The milliseconds from the start of the process until it was ready. */
   readyMs: number
   stop(): Promise<void>
 }
 
-/** The embedded database of a data folder, as its owner, who no row-level security holds back. */
+/**
+ * Returns the connection to the embedded database of a data folder, as its owner, whom row-level security does not
+ * restrict.
+ */
 export function ownerOf(dataDir: string): ClientConfig {
   return { host: join(dataDir, 'run'), user: 'wardkeep_owner', database: 'wardkeep' }
 }
@@ -66,7 +69,7 @@ export async function startService(dataDir: string, settings: Settings = {}): Pr
   })
   closeSync(stderr)
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  // A bench that is cut off leaves no service behind.
+  // Stops the service if the bench is interrupted.
   const end = () => void child.kill('SIGTERM')
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))
@@ -99,7 +102,7 @@ function pidOf(child: ChildProcess): number {
   return child.pid
 }
 
-/** A port of 127.0.0.1 that nothing listens at. */
+/** Returns a free port of 127.0.0.1. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once('error', reject)

@@ -1,4 +1,4 @@
-/** Types of the two packages that bring none, as far as they are used here. */
+/** Type declarations for two packages without types, limited to the parts that the bench uses. */
 declare module 'autocannon' {
   export interface Request {
     method?: string

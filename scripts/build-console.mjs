@@ -10,7 +10,7 @@ import { brotliCompress, gzip, constants as zlib } from 'node:zlib'
 import { build } from 'vite'
 import { consoleStamp, stampFile } from './launch/console.mjs'
 
-/** Compressing smaller files saves no packet. */
+/** The minimum size of files to compress. Compressing smaller files saves no packet. */
 const minBytes = 1000
 const compressible = ['.css', '.html', '.js', '.svg']
 
@@ -39,9 +39,9 @@ async function filesIn(folder) {
     .filter((file) => !path.relative(folder, file).startsWith('.'))
 }
 
-// Vitest sets it to `test`, and the build would then hold React's checks for development.
+// Vitest sets NODE_ENV to `test`, and the build would then contain React's checks for development.
 process.env.NODE_ENV = 'production'
-// Before the build: sources that change during the build make it outdated.
+// The stamp is taken before the build, so that sources that change during the build make it outdated.
 const stamp = consoleStamp(root)
 await build({
   root: path.join(root, 'console'),

@@ -2,8 +2,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * The projects follow each other in the order of the configuration, so that files without isolation can
- * go on in the process of the one before. Within a project the order stays Vitest's: the longest first.
+ * Runs the projects in the order of the configuration, so that files without isolation can reuse the process of the
+ * previous ones. Within a project Vitest's order stays: the longest file first.
  */
 export default class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

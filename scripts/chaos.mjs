@@ -1,4 +1,4 @@
-/** Runs at full length the fault tests that `npm test` runs in a short form. */
+/** Runs the fault tests at full length, which `npm test` runs in a short form. */
 import { parseCLI, startVitest } from 'vitest/node'
 
 const { filter, options } = parseCLI([

@@ -1,4 +1,4 @@
-/** Runs every check that needs no test, as many at once as there are cores, and sums up what failed. */
+/** Runs every check that needs no test, in as many processes as there are cores, and summarizes the failures. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { tooLarge } from './check/console-sizes.ts'
 import { tooLongFunctions } from './check/function-lengths.ts'
+import { refusedWords } from './check/words.ts'
 import { prepareConsole } from './launch/console.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -16,6 +17,9 @@ const generated = [
   'server/schema.sql',
   'server/migrations/checksums.txt',
   'client/src/generated/api.ts',
+  'docs/reference/command-line.md',
+  'docs/reference/configuration.md',
+  'docs/reference/metrics.md',
 ]
 const longestFile = 400
 
@@ -36,9 +40,10 @@ const checks = [
   { name: `files of at most ${longestFile} lines`, run: fileLengths },
   { name: 'functions of a screen', run: functionLengths },
   { name: 'size of the console', run: consoleSizes },
+  { name: 'words', run: words },
 ]
 
-/** A check gives what is wrong as text, or nothing. */
+/** Returns a check that runs the tool. A check returns its findings as text, or nothing. */
 function tool(script, ...args) {
   return async () => {
     const { code, output } = await node(path.join('node_modules', script), ...args)
@@ -50,7 +55,7 @@ function node(script, ...args) {
   const env = {
     ...process.env,
     FORCE_COLOR: process.stdout.isTTY ? '1' : '0',
-    // Checks say nothing to anybody, and work without a network.
+    // Disables telemetry and update notices, so that checks work without a network.
     REDOCLY_TELEMETRY: 'off',
     REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
   }
@@ -71,7 +76,7 @@ function node(script, ...args) {
   })
 }
 
-/** A green tool that read nothing is no check: the test of the rules holds the count of modules. */
+/** Checks the dependency rules, and the number of modules, because a tool that reads no module passes too. */
 async function dependencyRules() {
   const config = '.dependency-cruiser.cjs'
   const folders = ['server', 'client', 'console', 'bench']
@@ -95,7 +100,7 @@ async function fileLengths() {
   return tooLong.join('\n')
 }
 
-/** Of what runs: a test's `describe` is a list. */
+/** Checks the length of functions in production code. Tests are exempt, because a `describe` is a list. */
 async function functionLengths() {
   const folders = '{server/src,client/src,console/src,bench,scripts}/**/*.{ts,tsx,mjs}'
   const files = []
@@ -105,6 +110,24 @@ async function functionLengths() {
   }))
     files.push(path.join(root, file))
   return tooLongFunctions(files).join('\n').replaceAll(`${root}`, '')
+}
+
+/** Checks the words of comments, test titles and documents. */
+async function words() {
+  const files = [
+    '{server,client,console,bench,scripts}/**/*.{ts,tsx,mjs,md}',
+    'docs/**/*.md',
+    '*.md',
+  ]
+  const exclude = ['**/node_modules/**', '**/dist/**', 'scripts/check/words*', ...generated]
+  const found = []
+  for await (const file of glob(files, { cwd: root, exclude }))
+    for (const { line, text, instead } of refusedWords(
+      file,
+      await readFile(path.join(root, file), 'utf8'),
+    ))
+      found.push(`${file}:${line}: "${text}". Write ${instead}.`)
+  return found.join('\n')
 }
 
 async function consoleSizes() {

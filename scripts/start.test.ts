@@ -1,12 +1,12 @@
-/** What a person runs through the launcher: `npm start`, to a service that answers and stops, and commands. */
+/** The launcher as users run it: `npm start` up to a response and a shutdown, and other commands. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 
-test('the launcher starts the service, and a signal stops both', async () => {
+test('starts the service with the launcher, and stops both on a signal', async () => {
   const dataDir = await mkdtemp('/tmp/wardkeep-launch-')
-  // Started by root, the database's account must be able to pass.
+  // If root runs this test, the database's account must be able to enter the folder.
   await chmod(dataDir, 0o711)
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
   const launcher = spawn(process.execPath, ['scripts/launch.mjs', 'start'], {
@@ -25,7 +25,7 @@ test('the launcher starts the service, and a signal stops both', async () => {
   expect(await ended).toEqual([0, null])
 })
 
-test('npm runs a command of the service, and says nothing of its own', () => {
+test('runs a service command through npm, without output of the launcher', () => {
   const args = ['run', 'wardkeep', '--silent', '--', 'backup', 'identity']
   const run = (ENCRYPTION_KEY: string) =>
     spawnSync('npm', args, { env: { ...process.env, ENCRYPTION_KEY }, encoding: 'utf8' })

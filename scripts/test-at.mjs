@@ -32,7 +32,7 @@ const compiled = spawnSync('cc', ['-O2', '-shared', '-fPIC', '-o', library, sour
 if (compiled.status !== 0) throw new Error('The C compiler cc failed, or is not installed.')
 await chmod(library, 0o755)
 
-// One left by a run that was killed is kept: it is the real program.
+// A file left by a killed run is the original program, so it is not overwritten.
 const isLeft = await stat(original).then(
   () => true,
   () => false,
@@ -55,7 +55,7 @@ const run = spawn(process.execPath, [vitest, 'run', ...paths], {
   env: { ...process.env, LD_PRELOAD: library, SHIFT_SECONDS: String(seconds) },
   stdio: 'inherit',
 })
-// Ctrl-C reaches the tests as well, and their end is awaited.
+// Ctrl-C also reaches the tests, so this process waits for them to end.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => run.kill(signal))
 run.on('close', async (code) => {
   await rename(original, program)

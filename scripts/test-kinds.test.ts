@@ -19,14 +19,14 @@ function write(file: string, text: string): string {
   return module
 }
 
-it('finds a database behind any number of test modules', () => {
+it('finds the use of a database through any number of test modules', () => {
   write('server/test/support/database.ts', "import pg from 'pg'\n")
   write('server/test/users/scene.ts', "import { x } from '../support/database.ts'\n")
   const module = write('server/test/users/a.test.ts', "import {\n  y,\n} from './scene.ts'\n")
   expect(kindOf(module)).toBe('service')
 })
 
-it('takes a started process as the most demanding need', () => {
+it('ranks a started process above a database', () => {
   write('server/test/support/database.ts', "import { spawn } from 'node:child_process'\n")
   const module = write(
     'server/test/a.test.ts',
@@ -35,7 +35,7 @@ it('takes a started process as the most demanding need', () => {
   expect(kindOf(module)).toBe('process')
 })
 
-it('ignores types, and what the service itself imports', () => {
+it('ignores imports of types and of the service itself', () => {
   write('server/src/users.ts', "import { spawn } from 'node:child_process'\n")
   const module = write(
     'server/src/users.test.ts',

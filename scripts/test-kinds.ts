@@ -1,4 +1,4 @@
-/** Sorts the test files into the projects of the test run by what they import. */
+/** Sorts the test files into the projects of the test run, based on their imports. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
@@ -12,20 +12,17 @@ const TESTS = '{server,client,console,bench,scripts}/**/*.test.{ts,tsx}'
 
 /** Modules that start or end processes. */
 const STARTS_PROCESSES =
-  /node:child_process|\/support\/(?:browser|embedded|process)\.ts$|\/db\/embedded\/index\.ts$/
+  /node:child_process|\/support\/(?:browser|embedded|process)\.ts$|\/platform\/embedded\/index\.ts$/
 /** Modules that open a database of the run. */
 const OPENS_DATABASES = /\/support\/(?:database|server-address)\.ts$/
 
-/**
- * Service tests that need a process of their own all the same, each with the reason. They run in the
- * project `process`.
- */
+/** Service tests that must run in the project `process`, each with the reason. */
 const ALONE: Readonly<Record<string, string>> = {
   'server/src/platform/crypto/passwords.test.ts':
     'It spies on argon2 by vi.mock, which does not reach modules that another file has loaded.',
 }
 
-/** The files of each kind, relative to the root. */
+/** Returns the files of each kind, relative to the root. */
 export function testFiles(root: string): Record<TestKind, string[]> {
   const files: Record<TestKind, string[]> = { unit: [], service: [], process: [] }
   const kinds = new Map<string, TestKind>()
@@ -34,7 +31,7 @@ export function testFiles(root: string): Record<TestKind, string[]> {
   return files
 }
 
-/** The kind of a module: the most demanding one among what it and the test modules behind it import. */
+/** Returns the kind of a module: the most demanding kind among its imports, followed through test modules. */
 export function kindOf(module: string, known: Map<string, TestKind> = new Map()): TestKind {
   const found = known.get(module)
   if (found) return found
@@ -56,11 +53,11 @@ function kindOfImport(from: string, specifier: string, known: Map<string, TestKi
   return isOfTests(module) ? kindOf(module, known) : 'unit'
 }
 
-/** True for test modules. Imports of the service itself do not decide the kind of its tests. */
+/** Returns true for test modules. Imports of the service itself do not decide the kind of its tests. */
 const isOfTests = (module: string): boolean =>
   existsSync(module) && /\/(?:test|scripts)\/.*\.m?[jt]s$|\.test\.ts$/.test(module)
 
-/** The specifiers of imports of values; types are gone when a test runs. */
+/** Returns the specifiers of imports of values. Type imports are ignored, because they do not exist at run time. */
 function importsOf(text: string): string[] {
   const imports = text.matchAll(/^(?:import|export) (?!type )[^'"]*?['"]([^'"]+)['"]/gm)
   const dynamic = text.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g)

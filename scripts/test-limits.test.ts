@@ -18,13 +18,13 @@ it('names each file that takes too long or opens too many services', () => {
   expect(lines).toEqual(['a.test.ts took 20.1 s of 20 s.', 'b.test.ts opened 4 services of 3.'])
 })
 
-it('holds a named exception to its own budget', () => {
+it('applies the budget of a named exception', () => {
   const exceptions = { 'a.test.ts': { services: 5 } }
   expect(overBudget([{ ...file, services: 5 }], exceptions)).toEqual([])
   expect(overBudget([{ ...file, services: 6, seconds: 21 }], exceptions)).toHaveLength(2)
 })
 
-it('allows every file more time in a run that is slow as a whole', () => {
+it('allows every file more time if the whole run is slow', () => {
   const others = Array.from({ length: 200 }, (_, i) => ({ ...file, name: `${i}.test.ts` }))
   const measured = { ...file, name: 'slow.test.ts' }
   expect(overBudget([...others, { ...measured, seconds: 40 }], {})).toEqual([])

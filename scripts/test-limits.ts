@@ -1,16 +1,16 @@
 /** A reporter that holds test files to a budget. In CI a file over its budget fails the run. */
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Seconds that a file may take. */
+/** The maximum seconds for a test file. */
 const MAX_SECONDS = 20
-/** Seconds of all files together on the machine the budgets were set on, by the run that set them. */
+/** The total seconds of all files on the reference machine, in the run that set the budgets. */
 const USUAL_TOTAL_SECONDS = 1770
-/** Services that a file may open. */
+/** The maximum number of services that a file may open. */
 const MAX_SERVICES = 3
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** How many services the file has opened. */
+    /** The number of services that the file has opened. */
     services?: number
   }
 }
@@ -21,16 +21,16 @@ export interface MeasuredFile {
   services: number
 }
 
-/** The higher limits of a named file. */
+/** The higher limits for a named file. */
 export type Exception = Partial<Omit<MeasuredFile, 'name'>>
 
-/** Returns how much slower than usual the whole run was, at least 1: a slow machine slows every file. */
+/** Returns how many times slower than usual the whole run was, at least 1. A slow machine slows down every file. */
 function slowness(files: readonly MeasuredFile[]): number {
   const total = files.reduce((sum, { seconds }) => sum + seconds, 0)
   return Math.max(1, total / USUAL_TOTAL_SECONDS)
 }
 
-/** Returns a line for each file that is over its budget. Time budgets grow with the run's slowness. */
+/** Returns a line for each file that exceeds its budget. Time budgets are multiplied by the run's slowness. */
 export function overBudget(
   files: readonly MeasuredFile[],
   exceptions: Readonly<Record<string, Exception>>,

@@ -1,13 +1,13 @@
-/** The baseline's side of `baseline.ts`, and the loop that most baselines work in. */
+/** The baseline process's part of the protocol in `baseline.ts`, and the loop in which most baselines work. */
 
-/** Answers each question with what `work` makes of it; an error ends the process. */
+/** Answers each question with the result of `work`. An error ends the process. */
 export function answer<Q>(work: (question: Q) => Promise<unknown>): void {
   process.on('message', async (question) => {
     process.send?.((await work(question as Q)) as object)
   })
 }
 
-/** Keeps `atOnce` pieces of work going for `seconds`; returns how many were done a second. */
+/** Keeps `atOnce` pieces of work running for `seconds`. Returns how many were completed per second. */
 export async function keepBusy(
   atOnce: number,
   seconds: number,
@@ -19,7 +19,7 @@ export async function keepBusy(
   const lane = async (number: number) => {
     while (performance.now() < end) {
       await work(number)
-      // What ends after the time is up is not counted, as the load generator does not either.
+      // Does not count work that ends after the time is up, like the load generator.
       if (performance.now() <= end) done += 1
     }
   }

@@ -1,4 +1,4 @@
-/** The baseline of sign-ins: the password check alone, as many at once as the service lets run. */
+/** The baseline of sign-ins: the password check alone, with the service's concurrency. */
 import { verify } from '@node-rs/argon2'
 import { answer, keepBusy } from './answer.ts'
 

@@ -1,4 +1,4 @@
-/** The baseline of the profile: Fastify with one route that answers a body it holds, and nothing else. */
+/** The baseline of the profile: Fastify with one route that returns a constant body. */
 import fastify from 'fastify'
 import { answer } from './answer.ts'
 

@@ -1,16 +1,16 @@
-/** A baseline: a process beside the service that does the same work with nothing around it. */
+/** A baseline: a separate process that does only the essential work of a scenario. */
 import { type ChildProcess, fork } from 'node:child_process'
 
 export interface Baseline {
   pid: number
-  /** Asks the baseline to do its work, and waits for what it answers. */
+  /** Sends a question to the baseline and waits for its answer. */
   ask<A>(question: unknown): Promise<A>
   stop(): void
 }
 
 /**
- * Starts a baseline; its program answers questions with `answer` of `answer.ts`.
- * @param settings variables beside those of this process
+ * Starts a baseline. Its program answers questions with `answer` of `answer.ts`.
+ * @param settings environment variables in addition to those of this process
  */
 export function openBaseline(program: URL, settings: Record<string, string> = {}): Baseline {
   const child: ChildProcess = fork(program, { env: { ...process.env, ...settings } })

@@ -1,6 +1,6 @@
 /**
- * The baseline of accounts: better-auth with its admin, bearer and organization plugins behind
- * node:http, on tables of its own. Its packages are not ours: they come from the folder it is told.
+ * The baseline of accounts: better-auth with its admin, bearer and organization plugins on node:http, with its own
+ * tables. Its packages are not dependencies: they are loaded from the given folder.
  */
 import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
@@ -11,7 +11,7 @@ import pg from 'pg'
 import { answer } from './answer.ts'
 
 export interface Question {
-  /** The folder that its packages are installed in. */
+  /** The folder where the packages of better-auth are installed. */
   folder: string
   database: pg.ClientConfig
   poolSize: number
@@ -19,7 +19,7 @@ export interface Question {
   password: string
 }
 
-/** What is used of it here; nothing of it is known where this is type-checked. */
+/** The parts of better-auth used here. Its types are not available to this project. */
 interface Auth {
   handler: unknown
   options: object
@@ -50,7 +50,7 @@ async function load(folder: string): Promise<Package> {
   return Object.assign({}, ...loaded)
 }
 
-/** Returns its address once its tables are filled: everyone has the same password, hashed once. */
+/** Returns the server's address after its tables are filled. All users share one password, which is hashed once. */
 answer(async ({ folder, database, poolSize, users, password }: Question): Promise<string> => {
   const { betterAuth, admin, bearer, organization, getMigrations, toNodeHandler } =
     await load(folder)

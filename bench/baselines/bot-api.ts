@@ -1,26 +1,26 @@
 /**
- * A Bot API of our own, which enforces the provider's limits: 30 messages a second in all, one a second in a
- * chat. It remembers what came and when, and does as it is told to chats that stall or are written to too often.
+ * A fake Bot API that enforces the provider's limits: 30 messages a second in total, one a second per chat. It records
+ * each message with its time, and can stall or throttle chats.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sharedMs } from '../measure/clock.ts'
 import { answer } from './answer.ts'
 
-/** What it can be asked. */
+/** The questions to the fake API. */
 export type Question =
   | { what: 'open' }
   /** A person writes `/start` in each of these chats. */
   | { what: 'start'; chats: number[] }
-  /** From now on these chats answer so. */
+  /** From now on requests for these chats fail. */
   | { what: 'fail'; chats: number[]; as: Failure }
-  /** The messages that were taken since it was asked last, and how many the limits have refused in all. */
+  /** Returns the messages accepted since the last call, and the total number of messages refused by the limits. */
   | { what: 'taken' }
 
-/** Never answering, or always that it was too much. */
+/** How requests fail: they get no response, or always a 429. */
 export type Failure = 'stall' | 'limit'
 
-/** What it answers. Times are by `sharedMs`. */
+/** The answers to the questions. Times are measured with `sharedMs`. */
 export interface Answers {
   /** The API's address. */
   open: string
@@ -48,7 +48,7 @@ const lastOf = new Map<number, number>()
 let recent: number[] = []
 let messages: Message[] = []
 let refused = 0
-/** Answers the question for updates that waits. */
+/** Ends the pending poll for updates. */
 let endPoll = (): void => undefined
 
 const reply = (response: ServerResponse, code: number, body: object) =>

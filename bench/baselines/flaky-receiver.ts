@@ -1,9 +1,9 @@
-/** Receivers of webhooks that answer 503 to every third message, each after a moment. */
+/** Webhook receivers that respond 503 to every third message, each after a short delay. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answer } from './answer.ts'
 
-/** What it can be asked: to open a server, and how many messages one has taken. */
+/** The questions: to open a server, and how many messages a server has accepted. */
 export type Question = { what: 'open'; answerMs: number } | { what: 'taken'; url: string }
 
 const FAILS_EVERY = 3

@@ -1,4 +1,4 @@
-/** The stranger of the floods: one address, and on each connection the next request with the answer. */
+/** The attacker of the floods: one address, whose connections send the next request as soon as they get a response. */
 import { Agent, type Dispatcher, request } from 'undici'
 import { type Answers, count } from '../measure/answers.ts'
 import { answer } from './answer.ts'
@@ -12,15 +12,15 @@ export interface Sent {
 
 export interface Flood {
   url: string
-  /** Where it comes from, an address of the loopback. */
+  /** The source address on the loopback interface. */
   address: string
   connections: number
   seconds: number
-  /** What is sent, by turns. */
+  /** The requests, sent in turn. */
   requests: Sent[]
 }
 
-/** Longer than any answer may take; what takes longer counts as none. */
+/** The time limit of a request, longer than any acceptable response time. Slower responses count as missing. */
 const PATIENCE_MS = 60_000
 
 answer(async ({ url, address, connections, seconds, requests }: Flood): Promise<Answers> => {

@@ -1,7 +1,6 @@
 /**
- * The baselines of patients' reads: Fastify with a route that answers a body which it holds, and the query by
- * primary key, or of a page, with the opening of as many fields; each answers once its entry of the journal is
- * committed.
+ * The baselines of patient reads. One is Fastify with a route that returns a constant body, the other the query by
+ * primary key or of a page, which decrypts as many fields. Each responds after its journal entry is committed.
  */
 import {
   createCipheriv,
@@ -15,14 +14,14 @@ import fastify from 'fastify'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
 
-/** A page of a list. */
+/** The query for a page of a list. */
 export interface Page {
-  /** The tenant is its first value. */
+  /** The statement, with the tenant as its first value. */
   text: string
-  /** Asked behind it. */
+  /** A count to run after the page. */
   count?: string
   values: unknown[]
-  /** How many patients it shows. */
+  /** The number of patients on the page. */
   rows: number
 }
 
@@ -31,16 +30,16 @@ export interface Question {
   poolSize: number
   tenantId: number
   userId: number
-  /** Lengths of what is sealed of a patient. */
+  /** The lengths of a patient's encrypted fields. */
   fields: number[]
   ids: number[]
-  /** In place of a patient by id. */
+  /** The query to run instead of a read by id. */
   page?: Page
   atOnce: number
   seconds: number
 }
 
-/** As the service's: between two commits, what comes meanwhile goes together. */
+/** The service's pause between two commits. Entries that arrive during the pause share the next commit. */
 const GAP_MS = 2
 
 const INSERT = `with entries as (
@@ -59,7 +58,7 @@ const SELECT = `select id, tenant_id, department_id, attending_doctor_id, versio
 
 type Row = unknown[]
 
-/** Commits the rows of all who wait together. */
+/** Commits the rows of all waiting callers in one transaction. */
 function sharedCommits(pool: pg.Pool): (row: Row) => Promise<void> {
   let waiting: { row: Row; done: () => void }[] = []
   let running = false
@@ -110,7 +109,7 @@ function poolOf({ database, poolSize }: Question): pg.Pool {
   return pool
 }
 
-/** Reads one patient or a page, opens and records; returns how often a second. */
+/** Reads one patient or a page, decrypts it and writes a journal entry, repeatedly. Returns the reads per second. */
 function loop(question: Question): Promise<number> {
   const { ids, fields, tenantId, page } = question
   const connected = poolOf(question)

@@ -1,4 +1,4 @@
-/** The baseline of payment notices: one insert and its commit each, of the same bytes, over `pg` alone. */
+/** The baseline of payment notifications: an insert and a commit for each one, of the same bytes, with `pg` alone. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'

@@ -1,13 +1,13 @@
-/** The baseline of lists: the page's statements over `pg` alone, from a pool as large as the service's. */
+/** The baseline of lists: the page's statements with `pg` alone, from a pool as large as the service's. */
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
 
 interface Question {
   database: pg.ClientConfig
   poolSize: number
-  /** With a name it is planned once for a connection. */
+  /** With a name, the statement is planned once per connection. */
   page: { name?: string; text: string; values: unknown[] }
-  /** Asked in addition when the page's count is at its bound; without it the count is all. */
+  /** The estimate to run if the count of the page reaches its maximum. A lower count is exact. */
   estimate?: { text: string; values: unknown[] }
   bound: number
   atOnce: number

@@ -1,4 +1,4 @@
-/** The baseline of refreshes: one update and one insert in a durable transaction, over `pg` alone. */
+/** The baseline of refreshes: one update and one insert in a durable transaction, with `pg` alone. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'

@@ -1,27 +1,27 @@
-/** The receivers of webhooks: a server for each, which answers 200 and remembers what came and when. */
+/** The receivers of webhooks: servers in a separate process that respond 200 and record each message with its time. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sharedMs } from '../measure/clock.ts'
 import { answer } from './answer.ts'
 
-/** What it can be asked. */
+/** The questions to the receivers. */
 export type Question =
-  /** Opens so many servers. */
+  /** Opens this many servers. */
   | { what: 'open'; servers: number }
-  /** Waits until so many messages have come in all, or none has for so long. */
+  /** Waits until this many messages have arrived in total, or until no message has arrived for this long. */
   | { what: 'wait'; messages: number; patienceMs: number }
-  /** The first message that came, as it came. */
+  /** Returns the first message as received. */
   | { what: 'sample' }
-  /** How the messages of these ids came to one server. */
+  /** Returns the arrivals of the messages with these ids at one server. */
   | { what: 'find'; server: number; ids: string[] }
 
-/** What it answers. Times are by `sharedMs`; a message that comes twice counts once. */
+/** The answers to the questions. Times are measured with `sharedMs`. A repeated message counts once. */
 export interface Answers {
   /** The servers' addresses. */
   open: string[]
   wait: { messages: number; lastAt: number }
   sample: Sample
-  /** When each came first, null where it did not, and how often they came again. */
+  /** The first arrival of each message, null if missing, and the number of repetitions. */
   find: { arrivedAt: (number | null)[]; repeated: number }
 }
 
@@ -41,7 +41,7 @@ let onMessage = (): void => undefined
 async function open(): Promise<string> {
   const inbox: Inbox = new Map()
   inboxes.push(inbox)
-  // Connections outlast the pauses between turns: none is closed just as a message is sent.
+  // Connections stay open longer than the pauses between turns, so that none closes while a message is sent.
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) =>
     take(inbox, request, response),
   )

@@ -1,9 +1,9 @@
-/** A connection to a cache server, by RESP2 as far as one question with one answer needs it. */
+/** A connection to a cache server: the part of RESP2 that a simple command with one response needs. */
 import { connect, type Socket } from 'node:net'
 
 const LINE_END = Buffer.from('\r\n')
 
-/** The answers stand in the order of the questions; an error of the server is one as well. */
+/** Opens a connection. Responses arrive in the order of the commands, including errors of the server. */
 export function openRedis(port: number): (...words: (string | Buffer)[]) => Promise<Buffer | null> {
   const socket: Socket = connect({ host: '127.0.0.1', port, noDelay: true })
   const waiting: ((answer: Buffer | null) => void)[] = []

@@ -1,4 +1,4 @@
-/** A patient's sealed fields, from PostgreSQL by primary key or from a cache server, and opened. */
+/** A patient's encrypted fields, read from PostgreSQL by primary key or from a cache server, and decrypted. */
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { answer, keepBusy } from './answer.ts'
@@ -60,7 +60,7 @@ function unpacked(value: Buffer): Buffer[] {
 
 type Read = (lane: number, id: number) => Promise<Buffer[]>
 
-/** Puts the patients there. Returns how one is read. */
+/** Functions that store the patients and return a function that reads one. */
 const SOURCES: Record<Question['from'], (question: Question) => Promise<Read>> = {
   async postgres({ database, poolSize }) {
     const pool = new pg.Pool({ ...database, max: poolSize })
@@ -92,7 +92,7 @@ const SOURCES: Record<Question['from'], (question: Question) => Promise<Read>> =
 
 const opened = new Map<Question['from'], Promise<Read>>()
 
-/** Returns the reads a second. */
+/** Returns the number of reads per second. */
 answer(async (question: Question) => {
   const read = opened.get(question.from) ?? SOURCES[question.from](question)
   opened.set(question.from, read)

@@ -1,6 +1,6 @@
 /**
- * The baseline of rotations: over `pg` alone it reads a copy of the patients in batches, opens, seals and makes
- * tokens of each, and writes them back. No key is derived, nothing is counted, and nobody is given way.
+ * The baseline of rotations, with `pg` alone: reads a copy of the patients in batches, decrypts, encrypts and tokenizes
+ * each, and writes them back. It derives no keys, counts nothing, and never yields to other requests.
  */
 import {
   createCipheriv,
@@ -14,13 +14,13 @@ import { answer } from './answer.ts'
 
 export interface Question {
   database: pg.ClientConfig
-  /** Lengths of what is sealed of a patient. */
+  /** The lengths of a patient's encrypted fields. */
   fields: number[]
   batch: number
 }
 
 const TABLE = 'bench_sealed_patients'
-/** Of a patient's name, birth date, identifier, phone and address, by the old and the new key. */
+/** The tokens of a patient's name, birth date, identifier, phone and address, with the old and the new key. */
 const TOKENS = 12
 
 const key = createSecretKey(randomBytes(32))
@@ -78,7 +78,7 @@ async function connect({ database, fields }: Question) {
   return { client, made: await make(client, fields) }
 }
 
-/** Seals all of them once more; returns the records a second. */
+/** Encrypts all records again. Returns the records per second. */
 answer(async (question: Question) => {
   connected ??= connect(question)
   const { client, made } = await connected

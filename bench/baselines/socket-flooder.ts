@@ -1,4 +1,4 @@
-/** The stranger of the floods that no client library sends: what sockets can do to a server on few connections. */
+/** The attacker of the socket floods: raw sockets on few connections, with requests that no client library can send. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { answer } from './answer.ts'
@@ -12,18 +12,18 @@ export type SocketFloodName = keyof typeof SOCKET_FLOODS
 
 export interface SocketFlood {
   url: string
-  /** Where it comes from, an address of the loopback. */
+  /** The source address on the loopback interface. */
   address: string
   name: SocketFloodName
   seconds: number
 }
 
-/** How many connections were opened; a closed one is followed by the next. */
+/** The number of opened connections. A closed connection is replaced by a new one. */
 export interface SocketFlooded {
   opened: number
 }
 
-/** The rest of parked bodies is sent in the middle of the flood. */
+/** The share of the flood after which the rest of the delayed bodies is sent. */
 const PARKED_FOR = 0.5
 
 interface Turn {
@@ -73,7 +73,7 @@ async function sendBytes({ socket }: Turn): Promise<void> {
   socket.write([...body].map((byte) => `1\r\n${byte}\r\n`).join(''))
 }
 
-/** All connections wait with one byte left, and send it at the same time. */
+/** Keeps all connections waiting for one last byte, then sends it on all of them at the same time. */
 async function parkBody({ socket, seconds }: Turn): Promise<void> {
   const body = JSON.stringify({
     id: 'evt_bench',

@@ -1,4 +1,4 @@
-/** The baseline of webhooks to a receiver that fails: POSTs without pauses, however they are answered. */
+/** The baseline of webhooks to a failing receiver: POSTs without pauses, regardless of the responses. */
 import { Agent, request } from 'undici'
 import { answer, keepBusy } from './answer.ts'
 
@@ -11,7 +11,7 @@ interface Question {
 const HEADERS = { 'content-type': 'application/json' }
 const BODY = JSON.stringify({ type: 'department.updated', data: { id: 12 } })
 
-/** Returns how many it has sent a second, of those that were answered in time. */
+/** Returns the POSTs per second that got a response in time. */
 answer(async ({ url, atOnce, seconds }: Question) => {
   const dispatcher = new Agent({ connections: atOnce, pipelining: 1 })
   const rate = await keepBusy(atOnce, seconds, async () => {

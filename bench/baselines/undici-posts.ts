@@ -1,4 +1,4 @@
-/** The baseline of webhooks: the same POSTs to the same receivers by undici alone, each sent once. */
+/** The baseline of webhooks: the same POSTs to the same receivers, with undici alone, each sent once. */
 import { Agent, request } from 'undici'
 import { answer } from './answer.ts'
 
@@ -6,9 +6,9 @@ interface Question {
   urls: string[]
   headers: Record<string, string>
   body: string
-  /** Messages under way at once to each receiver. */
+  /** The number of concurrent messages to each receiver. */
   atOnce: number
-  /** Messages in all, the same number to each receiver. */
+  /** The total number of messages, the same for each receiver. */
   messages: number
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { atABeat } from './beat.ts'
 
-describe('calls at a beat', () => {
-  it('are made whether or not the last was answered, and all are waited for', async () => {
+describe('calls at a fixed rate', () => {
+  it('start even if the previous call is pending, and all are awaited', async () => {
     const held: (() => void)[] = []
     const beat = await atABeat(1, 0.02, (turn) => {
       const answer = new Promise<number>((resolve) => held.push(() => resolve(200)))
@@ -14,7 +14,7 @@ describe('calls at a beat', () => {
     expect(beat.answers).toEqual({ '200': 20 })
   })
 
-  it('take from when they were due, so that the first of a silence waited longest', async () => {
+  it('are timed from when they were due, so that the first call of an outage has the longest time', async () => {
     const held: (() => void)[] = []
     const { ms } = await atABeat(5, 0.05, () => {
       const answer = new Promise<number>((resolve) => held.push(() => resolve(200)))
@@ -24,7 +24,7 @@ describe('calls at a beat', () => {
     expect(ms.toSorted((a, b) => b - a)).toEqual(ms)
   })
 
-  it('count what fails as no answer', async () => {
+  it('count failures as missing responses', async () => {
     const { answers } = await atABeat(1, 0.004, async (turn) => {
       if (turn % 2 === 0) throw new Error('reset')
       return 503

@@ -1,18 +1,18 @@
-/** Calls at a fixed beat: the next one is due whether or not the last has been answered. */
+/** Calls at a fixed rate: the next call starts even if the previous one is pending. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Answers, count } from './answers.ts'
 
-/** What the calls of a beat came to. */
+/** The results of the calls. */
 export interface Beat {
-  /** Of each call, from when it was due until it was answered or failed. */
+  /** The time of each call from when it was due until its response or failure. */
   ms: number[]
   answers: Answers
 }
 
 /**
- * Calls every `everyMs` for `seconds`, and waits for what is then still under way. A call that waits
- * holds up none behind it, so that a silence of the service counts for every call that fell into it.
- * @param call answers with its status; what it throws counts as no answer
+ * Calls every `everyMs` for `seconds`, then waits for the pending calls. A pending call does not delay the next ones,
+ * so an outage of the service affects every call during the outage.
+ * @param call returns the status; a thrown error counts as a missing response
  */
 export async function atABeat(
   everyMs: number,

@@ -1,6 +1,6 @@
-/** Time as all processes of the machine share it: for spans that begin in one and end in another. */
+/** A clock that all processes of the machine share, for durations that start in one process and end in another. */
 
-/** Milliseconds since some point in the past. */
+/** Returns milliseconds since a fixed but arbitrary point in the past. */
 export function sharedMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }

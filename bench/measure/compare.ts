@@ -1,14 +1,14 @@
-/** Compares two contenders that run by turns, so that whatever else the machine does falls on both. */
+/** Compares two contenders that run in turn, so that other work on the machine affects both. */
 import { type Outcome, outcomeOf } from './statistics.ts'
 
-/** Works for about so many seconds, and answers how much it got done a second. */
+/** Works for about this many seconds. Returns the completed work per second. */
 export type Contender = (seconds: number) => Promise<number>
 
 export interface Pace {
   rounds: number
-  /** Length of one turn; scenarios whose single work takes long make it longer. */
+  /** The length of one turn in seconds. Scenarios with long single steps multiply it. */
   seconds: number
-  /** Of what a scenario does once, whatever its turns; 1 for all of it. */
+  /** The share to do of the work that a scenario does once, regardless of turns; 1 for all of it. */
   share: number
 }
 
@@ -16,7 +16,7 @@ const WARM_UP_S = 1
 
 export async function compare(ours: Contender, baseline: Contender, pace: Pace): Promise<Outcome> {
   const rounds: { ours: number; baseline: number }[] = []
-  // Code is compiled and caches are filled before anything counts.
+  // Compiles code and fills caches before anything is measured.
   await ours(WARM_UP_S)
   await baseline(WARM_UP_S)
   for (let round = 0; round < pace.rounds; round += 1) {

@@ -7,13 +7,13 @@ nodejs_eventloop_lag_seconds 0.5
 nodejs_eventloop_lag_max_seconds 0.010125311
 nodejs_eventloop_lag_mean_seconds 0.0101`
 
-describe('the hold of the event loop', () => {
+describe('the delay of the event loop', () => {
   it('is read from the metrics, in milliseconds', () => {
     expect(holdOf(METRICS)).toBeCloseTo(10.125)
     expect(holdOf('nodejs_eventloop_lag_max_seconds{node="1"} 1.5\n')).toBe(1500)
   })
 
-  it('is not made up where they do not tell', () => {
+  it('causes an error if it is missing from the metrics', () => {
     expect(() => holdOf('up 1')).toThrow('nothing of the event loop')
     expect(() => holdOf('nodejs_eventloop_lag_max_seconds NaN')).toThrow('nothing')
   })

@@ -1,17 +1,17 @@
-/** How long a service's event loop was held, as its metrics tell. */
+/** The delay of a service's event loop, according to its metrics. */
 
 const METRIC = /^nodejs_eventloop_lag_max_seconds(?:\{[^}]*\})? (\S+)$/m
 
 /**
- * The longest hold since the metrics were last read, in milliseconds: the service looks every 10 ms,
- * so that up to 10 ms of what is told passed before the hold began.
+ * Returns the longest delay since the last read of the metrics, in milliseconds. The service samples every 10 ms, so
+ * the value may include up to 10 ms before the delay.
  */
 export async function longestHold(metricsUrl: string): Promise<number> {
   const text = await (await fetch(metricsUrl)).text()
   return holdOf(text)
 }
 
-/** @throws Error when the metrics do not tell */
+/** Reads the delay from the metrics. @throws Error if the metrics do not report it */
 export function holdOf(metrics: string): number {
   const seconds = Number(METRIC.exec(metrics)?.[1])
   if (Number.isNaN(seconds)) throw new Error('the metrics tell nothing of the event loop')

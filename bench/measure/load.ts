@@ -1,4 +1,4 @@
-/** Puts load on an HTTP server: so many connections, each sending when its last answer has come. */
+/** Loads an HTTP server with several connections, each of which sends the next request after a response. */
 import autocannon, { type Client, type Request } from 'autocannon'
 
 export interface Load {
@@ -8,11 +8,11 @@ export interface Load {
   headers?: Record<string, string>
   /** The headers of several callers, who share the connections evenly. */
   callers?: Record<string, string>[]
-  /** Makes each request anew; without it all are plain GETs of `url`. */
+  /** Builds each request. If absent, all requests are GETs of `url`. */
   request?: Request
 }
 
-/** Returns the requests that were answered 2xx, a second. @throws Error when any was not */
+/** Returns the number of 2xx responses per second. @throws Error if any response has another status */
 export async function drive({
   url,
   connections,

@@ -1,6 +1,6 @@
 /** The arithmetic of the measurements: medians and ratios of rounds. */
 
-/** The middle value; of an even number the mean of the two in the middle. */
+/** Returns the middle value, or the mean of the two in the middle of an even number. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError('there is no median of nothing')
   const sorted = values.toSorted((a, b) => a - b)
@@ -9,24 +9,24 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** The value that this share of the values does not exceed (the nearest rank). */
+/** Returns the value that this share of the values does not exceed (the nearest rank). */
 export function percentile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new RangeError('there is no percentile of nothing')
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** What rounds of two contenders come to. */
+/** The result of the rounds of two contenders. */
 export interface Outcome {
   ours: number
   baseline: number
-  /** The median of the rounds' own ratios: what slows the machine down slows both of a round. */
+  /** The median of the rounds' ratios. A ratio is robust, because a slow machine affects both sides of a round. */
   ratio: number
 }
 
 /**
- * @param rounds the rates of both, measured right after each other
- * @throws RangeError when the baseline got nothing done in one: any ratio would flatter
+ * @param rounds the rates of both contenders, measured right after each other
+ * @throws RangeError if the baseline completed nothing in a round, because any ratio would flatter the service
  */
 export function outcomeOf(rounds: readonly { ours: number; baseline: number }[]): Outcome {
   if (rounds.some(({ baseline }) => baseline === 0))

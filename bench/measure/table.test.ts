@@ -9,7 +9,7 @@ describe('the table of results', () => {
     expect(isMet({ ratio: 1.51, aim: { atMost: 1.5 } })).toBe(false)
   })
 
-  it('shows one line a scenario in columns of equal width', () => {
+  it('prints one line per scenario in columns of equal width', () => {
     const table = tableOf([
       { name: 'profile', ours: '9/s', limit: '10/s', ratio: 0.9, aim: { atLeast: 0.6 } },
       { name: 'start', ours: '2.00 s', limit: '1.5 s', ratio: 1.333, aim: { atMost: 1 } },
@@ -21,7 +21,7 @@ describe('the table of results', () => {
     expect(lines[3]).toMatch(/\| 1\.33 +\| ≤ 1 +\| MISSED \|$/)
   })
 
-  it('writes rates with the digits that say something', () => {
+  it('writes rates with meaningful digits only', () => {
     expect(perSecond(12345.6)).toBe('12,346/s')
     expect(perSecond(87.26)).toBe('87.3/s')
   })

@@ -1,9 +1,9 @@
-/** The table of results: one line a scenario, with its aim beside it. */
+/** The table of results: one line per scenario, with its aim. */
 
 export interface Line {
   name: string
   ours: string
-  /** What ours is held against: the baseline's figure, or a limit. */
+  /** The reference value: the baseline's figure, or a limit. */
   limit: string
   ratio: number
   aim: { atLeast: number } | { atMost: number }
@@ -15,7 +15,7 @@ export function isMet({ ratio, aim }: Pick<Line, 'ratio' | 'aim'>): boolean {
   return 'atLeast' in aim ? ratio >= aim.atLeast : ratio <= aim.atMost
 }
 
-/** One Markdown table, so that it reads in a terminal and can be pasted into the README. */
+/** Returns a Markdown table, readable in a terminal and ready for the README. */
 export function tableOf(lines: readonly Line[]): string {
   const rows = lines.map((line) => [
     line.name,
@@ -34,7 +34,7 @@ export function tableOf(lines: readonly Line[]): string {
   return [show(HEADINGS), rule, ...rows.map(show)].join('\n')
 }
 
-/** `12,345/s`, with a decimal where that says something. */
+/** Formats a rate such as `12,345/s`, with a decimal for small values. */
 export function perSecond(rate: number): string {
   return `${rate.toLocaleString('en-US', { maximumFractionDigits: rate < 100 ? 1 : 0 })}/s`
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { byTurns, timesAsFast } from './turns.ts'
 
-describe('works by turns', () => {
-  it('turns the order around from one round to the next', async () => {
+describe('work in turns', () => {
+  it('reverses the order from one round to the next', async () => {
     const done: string[] = []
     const work = (name: string, seconds: number) => async () => {
       done.push(name)

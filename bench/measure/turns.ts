@@ -1,13 +1,13 @@
-/** Works of which each is done once a turn, such as a backup: who is quicker, and by how much. */
+/** Compares tasks that run once per turn, such as a backup: which is faster, and by how much. */
 import { median } from './statistics.ts'
 
-/** Does its work once, and answers the seconds that it took. */
+/** Runs the task once. Returns the seconds it took. */
 export type Work = () => Promise<number>
 
-/** The seconds of each work, round by round. */
+/** The seconds of each task, by round. */
 export type Rounds<K extends string> = Record<K, number>[]
 
-/** Each work once a round, in an order that turns around from one to the next. */
+/** Runs each task once per round, in an order that is reversed from one round to the next. */
 export async function byTurns<K extends string>(
   works: Record<K, Work>,
   rounds: number,
@@ -23,6 +23,6 @@ export async function byTurns<K extends string>(
   return done
 }
 
-/** How many times as fast as `other` a work was: the median of the rounds' own ratios. */
+/** Returns how many times as fast as `other` a task was: the median of the rounds' ratios. */
 export const timesAsFast = <K extends string>(rounds: Rounds<K>, work: K, other: K): number =>
   median(rounds.map((took) => took[other] / took[work]))

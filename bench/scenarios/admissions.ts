@@ -1,4 +1,4 @@
-/** What the seed does not bring to the clinics: patients, and heads of departments. */
+/** Data that the seed does not create for clinics: patients, and heads of departments. */
 import pg from 'pg'
 import type { Deployment } from '../environment.ts'
 import { tenantId } from '../seed/people.ts'
@@ -11,14 +11,14 @@ const ADMITTED = 'select distinct tenant_id::integer from patients'
 
 const COLUMNS = `tenant_id, sealed_full_name, sealed_birth_date, sealed_sex, sealed_identifiers,
   sealed_phone, sealed_email, sealed_address, sealed_allergies, sealed_notes`
-/** The first patient of each clinic, and how many it has. */
+/** The first patient of each clinic, and the number of its patients. */
 const FIRST = 'select tenant_id, min(id) as id, count(*) as there from patients group by tenant_id'
 const COPY_PATIENTS = `
   insert into patients (department_id, ${COLUMNS})
   select ($2::bigint[])[1 + number % greatest(1, cardinality($2::bigint[]))], ${COLUMNS}
   from (${FIRST}) first join patients using (tenant_id, id),
     generate_series(1, $1::integer - there) as number`
-/** Their tokens, as many as the first has, and others. */
+/** Copies as many tokens as the first patient has, with different values. */
 const COPY_TOKENS = `
   insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
   select tenant_id, p.id, kind, decode(md5(p.id || ' ' || token::text), 'hex'), t.data_key_id
@@ -34,8 +34,8 @@ const HEADS = `
   where head_doctor_id is null`
 
 /**
- * Sees to it that each clinic has so many patients, the first of them made through the API, and each
- * department a head. Those of an earlier run are there already.
+ * Ensures that each clinic has this many patients, the first of them created through the API, and that each department
+ * has a head. Reuses patients of an earlier run.
  */
 export async function admit(deployment: Deployment, each: number): Promise<void> {
   const client = new pg.Client(deployment.database)
@@ -58,8 +58,8 @@ export async function admit(deployment: Deployment, each: number): Promise<void>
 }
 
 /**
- * Sees to it that each clinic that has a patient has so many, with the sealed fields of the first: nobody opens
- * them, as they are sealed for its row. Of these departments by turns, or of none.
+ * Ensures that each clinic with a patient has this many, with the encrypted fields of the first. They are encrypted for
+ * its row, so nobody decrypts them. They belong to these departments in turn, or to none.
  */
 export async function copyPatients(
   client: pg.Client,

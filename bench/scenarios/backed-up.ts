@@ -1,4 +1,4 @@
-/** A service on a PostgreSQL 15, with clinics of 1,000 users, and what is asked of its backups. */
+/** A service on PostgreSQL 15 with clinics of 1,000 users, and the measured operations on its backups. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { MAIN, type Service, type Settings, signIn, startService } from '../service.ts'
 import { call, superadminOf } from './ward.ts'
 
-/** Users and entries of a clinic. */
+/** The users and entries of a clinic. */
 const CLINIC = { usersPerTenant: 1000, entriesPerTenant: 5000 }
-/** How often it is asked whether a job is over. */
+/** The interval of polls for the end of a job. */
 const LOOK_EVERY_MS = 20
-/** How often somebody asks for something while it is restored. */
+/** The interval of requests during a restore. */
 const ASK_EVERY_MS = 20
 
 type Headers = Record<string, string>
@@ -24,11 +24,11 @@ export interface BackedUp {
   service: Service
   database: pg.ClientConfig
   root: Headers
-  /** Of the service: its root key and its backups. */
+  /** The service's data folder, with its root key and its backups. */
   folder: string
-  /** By which the service gets to the database. */
+  /** The URL with which the service connects to the database. */
   url: string
-  /** Runs SQL past every rule. */
+  /** Runs SQL as a superuser. */
   sql(text: string, values?: unknown[]): Promise<pg.QueryResult>
   stop(): Promise<void>
 }
@@ -61,14 +61,14 @@ export async function openBackedUp(
   }
 }
 
-/** Makes a backup of everything, and waits until it counts. Returns its id. */
+/** Makes a full backup, and waits until it is completed. Returns its id. */
 export async function backUp({ service, root, sql }: BackedUp): Promise<string> {
   const asked = await call(service, root, 'POST', '/api/admin/backup/create', { type: 'full' })
   await over(sql, asked.job_id)
   return asked.backup_id
 }
 
-/** Waits for the end of a job: by SQL, as a restore ends the sessions of those who ask. */
+/** Waits for the end of a job by polling with SQL, because a restore ends the callers' sessions. */
 async function over(sql: BackedUp['sql'], job: string): Promise<void> {
   for (;;) {
     const { rows } = await sql('select status, error from backup_jobs where id = $1', [job])
@@ -78,17 +78,17 @@ async function over(sql: BackedUp['sql'], job: string): Promise<void> {
   }
 }
 
-/** What a restore in place came to. */
+/** The result of a restore in place. */
 export interface Restored {
-  /** From the order to the end of the job. */
+  /** The seconds from the request to the end of the job. */
   seconds: number
-  /** For how long somebody of the clinic was answered 503. */
+  /** The seconds during which a user of the clinic got 503. */
   closedSeconds: number
 }
 
 /**
- * Restores a backup in place, while somebody of a clinic goes on asking.
- * @param clinic restored alone; without it everything is
+ * Restores a backup in place while a user of a clinic keeps sending requests.
+ * @param clinic the clinic to restore; if absent, all data are restored
  */
 export async function restoreInPlace(
   of: BackedUp,
@@ -113,7 +113,7 @@ export async function restoreInPlace(
   return { seconds, closedSeconds: (open - (asking.first503() ?? open)) / 1000 }
 }
 
-/** Asks for something small again and again, and tells when that was answered 503 first. */
+/** Sends small requests continuously, and reports when the first one got 503. */
 function askMeanwhile({ url }: Service, headers: Headers) {
   let isOver = false
   let first: number | undefined
@@ -134,7 +134,7 @@ function askMeanwhile({ url }: Service, headers: Headers) {
   }
 }
 
-/** Since when somebody of the clinic can sign in anew. */
+/** Waits until a user of the clinic can sign in again, and returns that time. */
 async function untilOpen(service: Service, clinic: number): Promise<number> {
   for (;;) {
     const at = performance.now()
@@ -147,17 +147,17 @@ async function untilOpen(service: Service, clinic: number): Promise<number> {
   }
 }
 
-/** Signs in one of those who read the lists of a clinic. */
+/** Signs in one of the auditors of a clinic. */
 export async function auditorOf({ url }: Service, clinic: number, place = 1): Promise<Headers> {
   const { access_token } = await signIn(url, emailOf(clinic, place), PASSWORD, subdomainOf(clinic))
   return { authorization: `Bearer ${access_token}` }
 }
 
-/** The file of a backup. */
+/** Returns the file of a backup. */
 export const fileOf = ({ folder }: BackedUp, id: string): string =>
   join(folder, 'backups', `${id}.tar.zst.age`)
 
-/** Seconds of `wardkeep backup restore FILE` into a new database, which goes again. */
+/** Returns how many seconds `wardkeep backup restore FILE` into a new database takes. Drops the database afterwards. */
 export async function restoreIntoEmpty(
   of: BackedUp,
   cluster: Cluster,
@@ -178,7 +178,7 @@ export async function restoreIntoEmpty(
   }
 }
 
-/** Seconds that the drill of a backup takes, as the list tells them. */
+/** Returns how many seconds the drill of a backup takes, as reported in the list of backups. */
 export async function drill({ folder, url, sql }: BackedUp, id: string): Promise<number> {
   await timed(process.execPath, [MAIN, 'backup', 'verify', id, '--drill'], {
     DATABASE_URL: url,

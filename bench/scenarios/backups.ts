@@ -1,4 +1,4 @@
-/** Backups of large clinics beside PostgreSQL's own programs, and what those feel who work meanwhile. */
+/** Backups of large clinics compared with PostgreSQL's own programs, and their effect on other requests. */
 import { dumpAsArchive, dumpThroughZstd, restoreArchive } from '../baselines/pg-tools.ts'
 import { type Cluster, openCluster, requirePrograms } from '../cluster.ts'
 import { othersThan } from '../measure/answers.ts'
@@ -21,13 +21,13 @@ import {
 } from './backed-up.ts'
 import { CONNECTIONS, type Scenario } from './scenario.ts'
 
-/** Clinics of 1,000 users and 5,000 entries each. */
+/** The number of clinics with 1,000 users and 5,000 entries each. */
 const CLINICS = 1000
-/** The clinic that is restored alone, and whose auditor reads meanwhile. */
+/** The clinic that is restored separately, and whose auditor reads during backups. */
 const ONE = 3
-/** Of all users, those whose name was changed since the backup that is restored in place. */
+/** The users whose name was changed after the backup that is restored in place. */
 const CHANGED = 'id % 10 = 0'
-/** Long enough to have read at, in seconds. */
+/** Seconds of reads per measurement. */
 const READ_FOR = 10
 const MIB = 2 ** 20 / 1e6
 
@@ -60,9 +60,9 @@ export const backups: Scenario = async (environment, pace, say) => {
   }
 }
 
-/** What the first backup of a process takes beside what it idles in, in MiB. */
+/** Returns the additional memory of the first backup of a process above its idle memory, in MiB. */
 async function peakOf(of: BackedUp): Promise<number> {
-  // What has been seeded goes by its readers of the journal first.
+  // The readers of the journal process the seeded entries first.
   await untilAtRest(of.service.pid)
   const idle = residentMb(of.service.pid)
   const peak = await peakMb(of.service.pid, () => backUp(of))
@@ -88,7 +88,7 @@ function memoryLines(large: number, small: number): Line[] {
   ]
 }
 
-/** Files that the turns write anew each time. */
+/** The dump files, which each turn overwrites. */
 const dumpIn = (folder: string) => `${folder}.sql.zst`
 const archiveIn = (folder: string) => `${folder}.dump`
 
@@ -139,7 +139,7 @@ async function restoring(
   ]
 }
 
-/** Seconds of `pg_restore` into a new database, which goes again. */
+/** Returns how many seconds `pg_restore` into a new database takes. Drops the database afterwards. */
 async function restoreByTool(cluster: Cluster, archive: string): Promise<number> {
   const name = 'restored'
   await cluster.create(name)
@@ -150,7 +150,7 @@ async function restoreByTool(cluster: Cluster, archive: string): Promise<number>
   }
 }
 
-/** Reads at half of what the service can, by turns while nothing else goes on and beside one backup after the other. */
+/** Reads at half of the service's capacity, alternating between an idle service and continuous backups. */
 async function latencyLine(of: BackedUp, rounds: number): Promise<Line> {
   const { service } = of
   const callers: Record<string, string>[] = []
@@ -192,7 +192,7 @@ async function latencyLine(of: BackedUp, rounds: number): Promise<Line> {
   }
 }
 
-/** One clinic, all of whose users were changed, out of the file of all. */
+/** Restores one clinic, some of whose users have changed, from the full backup. */
 async function oneClinic(of: BackedUp): Promise<Line[]> {
   const id = await backUp(of)
   const clinic = { number: ONE, id: tenantId(ONE) }
@@ -210,7 +210,7 @@ async function oneClinic(of: BackedUp): Promise<Line[]> {
   ]
 }
 
-/** A work that begins with nothing left to write of the one before. */
+/** Returns a task that runs a checkpoint first. */
 const afresh = (cluster: Cluster, work: () => Promise<number>) => async () => {
   await cluster.settle()
   return work()
@@ -234,7 +234,7 @@ function lineOf<K extends string>(
   return { name, ours: of(work), limit: of(other), ratio, aim: { atLeast } }
 }
 
-/** A figure without an aim. */
+/** Returns a line for a figure without an aim. */
 const told = (name: string, took: number): Line => ({
   name,
   ours: `${took.toFixed(1)} s`,

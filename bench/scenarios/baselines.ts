@@ -1,4 +1,4 @@
-/** What callers ask of accounts, beside a popular library for them on the same PostgreSQL. */
+/** Account operations, compared with a popular library for them on the same PostgreSQL. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -14,16 +14,16 @@ import { signIn } from '../service.ts'
 import { pageOf, TENANT } from './lists.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 
-/** A folder that git does not see: what is compared with is no part of the product. */
+/** A folder that git ignores: the library is not part of the product. */
 const FOLDER = fileURLToPath(new URL('../.baselines', import.meta.url))
 const PACKAGES = { 'better-auth': '1.7.7', pg: '8.23.1' }
 const DATABASE = 'bench_better_auth'
 
 const USERS = 1000
-/** The users who sign in, of both: neither the admin nor anyone who may be blocked. */
+/** The users who sign in on both sides. They exclude the admin and users who may be blocked. */
 const FIRST_USER = 2
 const SIGNING_IN = 90
-/** A sign-in is mostly a hash: a turn of a few seconds holds too few of them. */
+/** Hashing takes most of a sign-in, so a turn of a few seconds would contain too few sign-ins. */
 const LONGER = 5
 
 const JSON_BODY = { 'content-type': 'application/json' }
@@ -90,7 +90,7 @@ function install(): void {
   execFileSync('npm', ['install', '--prefix', FOLDER, ...options], { cwd: FOLDER, stdio: 'ignore' })
 }
 
-/** What both are asked for. */
+/** The calls to both sides. */
 interface Calls {
   session: Contender
   page: Contender
@@ -112,7 +112,7 @@ async function callsOfTheirs(url: string): Promise<Calls> {
   const tokenOf = async (user: number) => {
     const response = await fetch(`${url}/api/auth/sign-in/email`, {
       method: 'POST',
-      // Node's fetch calls itself a browser's, which better-auth asks an origin of.
+      // Node's fetch sends browser headers, for which better-auth requires an origin.
       headers: { ...JSON_BODY, origin: url },
       body: JSON.stringify({ email: emailOf(TENANT, user), password: PASSWORD }),
     })
@@ -132,7 +132,7 @@ function get(url: string, token: string): Contender {
   return (seconds) => drive({ url, connections: CONNECTIONS, seconds, headers })
 }
 
-/** Sign-ins of many users by turns. */
+/** Signs in many users in turn. */
 function signIns(url: string, path: string, more: object): Contender {
   let turn = 0
   const body = () => {

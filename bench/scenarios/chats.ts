@@ -1,4 +1,4 @@
-/** A bot with chats that are linked as people do it: by a code that the chat was given. */
+/** A bot whose chats are linked in the same way as those of users: with a code from the chat. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -12,18 +12,18 @@ import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { ownerOf, signIn, startService } from '../service.ts'
 
 export interface Chats {
-  /** Commits an event of each chat's account. Returns when that was acknowledged, by `sharedMs`. */
+  /** Commits an event for the account of each chat. Returns when the commit was acknowledged (`sharedMs`). */
   happen(chats: readonly number[]): Promise<number>
-  /** Waits until the messages of events since the last wait are as wanted, or none has come for so long. */
+  /** Waits until the messages since the last wait are enough, or no message has arrived for this long. */
   wait(isEnough: (messages: readonly Message[]) => boolean, patienceMs?: number): Promise<Message[]>
-  /** From now on these chats answer so. */
+  /** From now on requests for these chats fail. */
   fail(chats: readonly number[], as: Failure): Promise<void>
-  /** How many messages the limits have refused. */
+  /** Returns how many messages the limits have refused. */
   refused(): number
   close(): Promise<void>
 }
 
-/** Of each clinic these sign in: the seed has blocked some of those behind them. */
+/** The number of users of each clinic who sign in. The seed has blocked some of the other users. */
 const EACH = 99
 const PATIENCE_MS = 60_000
 const LOOK_MS = 20
@@ -35,7 +35,9 @@ const EVENTS = `
   order by place`
 const ANNOUNCE = `select pg_notify('wardkeep_changes', 'journal')`
 
-/** Starts a service with a bot, and links so many chats: 1, 2, 3 … At the 10 a second that strangers get. */
+/**
+ * Starts a service with a bot, and links this many chats: 1, 2, 3 … Unlinked chats are limited to 10 messages a second.
+ */
 export async function openChats(
   environment: Environment,
   count: number,
@@ -52,7 +54,7 @@ export async function openChats(
 
   const empty = await startService(folder)
   await seed(ownerOf(folder), size, (what) => say(`seeding the clinics: ${what}`))
-  // What it knows of its database is from before the seeding.
+  // Restarts the service, because its cached data are older than the seeding.
   await empty.stop()
   const service = await startService(folder, {
     MESSENGER_BOT_TOKEN: '4711:of-the-bench',

@@ -1,10 +1,10 @@
-/** Clinics whose admins have registered webhooks, made through the API as they would be. */
+/** Clinics whose admins have registered webhooks through the API. */
 import { PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { SUPERADMIN, signIn } from '../service.ts'
 
 /**
- * Makes `count` tenants, each with an admin who registers its share of `urls` for one event.
- * Returns the tenants' ids; `urls[i]` is of tenant `i % count`.
+ * Creates `count` tenants, each with an admin who registers its share of `urls` for one event. Returns the tenants'
+ * ids. `urls[i]` belongs to tenant `i % count`.
  */
 export async function makeClinics(
   service: string,

@@ -1,4 +1,4 @@
-/** The disk that an entry of the journal takes with its indexes, as commands write them. */
+/** The disk space of a journal entry with its indexes, as commands write them. */
 import { rm } from 'node:fs/promises'
 import pg from 'pg'
 import { userId } from '../seed/people.ts'
@@ -7,18 +7,18 @@ import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { ownerOf, type SignedIn, startService } from '../service.ts'
 import type { Scenario } from './scenario.ts'
 
-/** What commit 0772674 took by this very scenario, when the journal had nine indexes. */
+/** The bytes measured with this scenario at commit 0772674, when the journal had nine indexes. */
 const REFERENCE_BYTES = 828
 const AIM = 0.7
 
-/** A clinic each for so many callers at once, in a journal that begins empty: pages fill as they will. */
+/** The clinics, one for each concurrent caller. The journal starts empty, so that pages fill naturally. */
 const SIZE = { tenants: 32, usersPerTenant: 100, entriesPerTenant: 0 }
-/** Each clinic does so often what follows: 16,000 entries in all. */
+/** The repetitions of the following work in each clinic: 16,000 entries in total. */
 const TURNS = 25
 const REFRESHES = 15
 const CHANGES = 4
 
-/** What a browser says of itself, which every entry keeps. */
+/** A browser's user agent, which every entry stores. */
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 const WEIGHT = `
@@ -32,7 +32,7 @@ export const entries: Scenario = async (environment, _pace, say) => {
   const database = new pg.Client(ownerOf(folder))
   try {
     await seed(ownerOf(folder), SIZE, (what) => say(`seeding the clinics: ${what}`))
-    // What it knows of its database is from before the seeding.
+    // Restarts the service, because its cached data are older than the seeding.
     await service.stop()
     service = await startService(folder)
     await database.connect()
@@ -59,7 +59,7 @@ export const entries: Scenario = async (environment, _pace, say) => {
   }
 }
 
-/** The work of one clinic: its admin signs in, goes on with the session and changes users. */
+/** Does the work of one clinic: its admin signs in, refreshes the session and changes users. */
 async function work(url: string, clinic: number): Promise<void> {
   const credentials = {
     email: emailOf(clinic, 0),

@@ -1,4 +1,4 @@
-/** A backlog of events for a receiver that fails now and then, against a loop that never pauses. */
+/** A backlog of events for a receiver that fails occasionally, compared with a loop that never pauses. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openBaseline } from '../baselines/baseline.ts'
@@ -11,9 +11,9 @@ import { openPublisher } from './publisher.ts'
 import type { Scenario } from './scenario.ts'
 import { AT_ONCE, EVENT, SETTINGS } from './webhooks.ts'
 
-/** The receiver takes so long for an answer: the pace decides, and not the processor. */
+/** The receiver's delay in milliseconds. Long enough that the delay is the limit, not the processor. */
 const ANSWER_MS = 20
-/** A turn is longer than the wait before a second try. */
+/** A turn is longer than the wait before a retry. */
 const LONGER = 5
 const PER_SECOND = (AT_ONCE * 1000) / ANSWER_MS
 
@@ -26,7 +26,7 @@ export const flakyReceiver: Scenario = async (environment, pace) => {
   const open = () => ask<string>({ what: 'open', answerMs: ANSWER_MS })
   const takenBy = (url: string) => ask<number>({ what: 'taken', url })
   try {
-    // A clinic and a receiver for each turn and the warm-up: none begins with what another left behind.
+    // Creates a clinic and a receiver for each turn and the warm-up, so that no turn starts with undelivered messages.
     const urls: string[] = []
     while (urls.length <= pace.rounds) urls.push(await open())
     const tenants = await makeClinics(service.url, urls.length, urls, EVENT)
@@ -35,7 +35,7 @@ export const flakyReceiver: Scenario = async (environment, pace) => {
     const deliver: Contender = async (seconds) => {
       turn += 1
       const publisher = openPublisher(ownerOf(folder), tenants.slice(turn, turn + 1))
-      // As many as the loop could try at the best: there is always one more to send.
+      // Publishes more events than the loop can send, so that there is always a next message.
       const [published] = await Promise.all([
         publisher.atOnce(Math.ceil(seconds * PER_SECOND)),
         delay(seconds * 1000),

@@ -1,6 +1,6 @@
 /**
- * A flood from one address, and what others notice of it: whether the service answers, how long its
- * event loop is held, and how long somebody elsewhere waits to be signed in.
+ * A flood from one address, and its effect on others: whether the service responds, how long its event loop is blocked,
+ * and how long a sign-in from another address takes.
  */
 import { Agent, request } from 'undici'
 import { openBaseline } from '../baselines/baseline.ts'
@@ -19,7 +19,7 @@ import { deepPages, fullPreferences, fullSignIns, passwordResets, wrongSignIns }
 import type { Scenario } from './scenario.ts'
 
 const CONNECTIONS = 48
-/** A flood is as long as so many turns. */
+/** The length of a flood, in turns. */
 const LONGER = 6
 const HEALTH_EVERY_MS = 20
 const SIGN_IN_EVERY_MS = 125
@@ -31,7 +31,7 @@ const SLOWER_LIMIT = 4
 /** The memory that a flood may add to the service, in MB. */
 const GROWTH_LIMIT_MB = 150
 
-/** Those elsewhere: staff of another clinic than the flood's callers, each at an address of their own. */
+/** The clinic of the affected users, which is not that of the flood's callers. Each user has a separate address. */
 const VICTIMS_CLINIC = 1
 const FIRST_VICTIM = AUDITORS + 1
 const VICTIMS = 8
@@ -58,11 +58,11 @@ const SOCKET_FLOODS: readonly SocketFloodName[] = [
   'notifications that are finished at one moment',
 ]
 
-/** Of what the flood itself may be answered; 2xx beside these. */
+/** The acceptable statuses of responses to the flood itself, besides 2xx. */
 const REFUSALS = [401, 403, 413, 422, 429, 503]
 const isOk = (status: number) => status >= 200 && status < 300
 
-/** What others notice in so many seconds. */
+/** The effects that other users observe for this many seconds. */
 interface Notice {
   health: Beat
   signIns: Beat
@@ -113,7 +113,7 @@ interface Flooding {
   say: (what: string) => void
 }
 
-/** The floods of single connections, with the memory that they make the service take. */
+/** Runs the floods of raw connections, and measures how much memory they make the service use. */
 async function socketFloods(service: Service, flooding: Flooding): Promise<Line[]> {
   const { seconds, others, idle, say } = flooding
   const flooder = openBaseline(new URL('../baselines/socket-flooder.ts', import.meta.url))
@@ -185,7 +185,7 @@ function linesOf(name: string, answers: Answers, noticed: Notice, idle: Notice):
   ]
 }
 
-/** Those who notice a flood, each from an address of their own. */
+/** Prepares the users who are affected by a flood, each with a separate address. */
 function openOthers({ url, metricsUrl }: Service) {
   const probe = new Agent()
   const agents = victims.map(({ address }) => new Agent({ localAddress: address }))

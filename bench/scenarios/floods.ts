@@ -1,4 +1,4 @@
-/** What a flood is made of: requests of one caller that cost the service more than the caller. */
+/** The requests of floods. Each request costs the service more than the sender. */
 import type { Sent } from '../baselines/flooder.ts'
 import { userId } from '../seed/people.ts'
 import { emailOf, PASSWORD, type Size, subdomainOf } from '../seed/sizes.ts'
@@ -8,10 +8,10 @@ import { signIn } from '../service.ts'
 const CLINIC = 0
 const AUDITOR = 1
 const JSON_BODY = { 'content-type': 'application/json' }
-/** What the service takes where its description names no limit. */
+/** The service's limit for operations whose description names no limit. */
 const USUAL_LIMIT = 1024 * 1024
 
-/** Sign-ins whose bodies are as large as the operation takes them, of nothing but small parts. */
+/** Sign-ins with bodies as large as the operation accepts, made of many small parts. */
 export async function fullSignIns(url: string): Promise<Sent[]> {
   const path = '/api/auth/login'
   const bytes = await limitOf(url, path, 'post')
@@ -27,7 +27,7 @@ export async function fullSignIns(url: string): Promise<Sent[]> {
   }))
 }
 
-/** The auditor's preferences, as large as the operation takes them, and as large as it keeps them. */
+/** Preferences of the auditor: one as large as the operation accepts, and one as large as it stores. */
 export async function fullPreferences(url: string): Promise<Sent[]> {
   const path = '/api/preferences'
   const limit = await limitOf(url, path, 'put')
@@ -39,10 +39,10 @@ export async function fullPreferences(url: string): Promise<Sent[]> {
     }),
   )
 }
-/** Preferences hold 64 KiB; a little less than that is written as well as read. */
+/** Preferences hold 64 KiB. A slightly smaller value is both written and read. */
 const KEPT_BYTES = 60 * 1024
 
-/** The largest body of an operation, as the service describes itself. */
+/** Returns the size limit of an operation's body, according to the service's description. */
 async function limitOf(url: string, path: string, method: string): Promise<number> {
   const described = (await (await fetch(`${url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { 'x-body-limit'?: number }>>
@@ -50,7 +50,7 @@ async function limitOf(url: string, path: string, method: string): Promise<numbe
   return described.paths[path]?.[method]?.['x-body-limit'] ?? USUAL_LIMIT
 }
 
-/** Many small values, in an array or under a key each, which leave some room in so many bytes. */
+/** Many small values of this many bytes in total, in an array or under a key each. */
 const SMALL_PARTS: ((bytes: number) => string)[] = [
   (bytes) => array('{}', bytes),
   (bytes) => array('0', bytes),
@@ -70,10 +70,10 @@ function keys(bytes: number): string {
   return `{${text}}`
 }
 
-/** A body of exactly so many bytes. */
+/** Returns a body of exactly this many bytes. */
 const filled = (bytes: number, members: string) => `{${members}}`.padEnd(bytes)
 
-/** Guesses at names that nobody has, and at accounts of another clinic. */
+/** Sign-ins with users that do not exist, and with accounts of another clinic. */
 export async function wrongSignIns(_url: string, victims: readonly string[]): Promise<Sent[]> {
   const guesses = Array.from({ length: 5000 }, (_, guess) =>
     guess % 5 === 0
@@ -88,7 +88,7 @@ export async function wrongSignIns(_url: string, victims: readonly string[]): Pr
   }))
 }
 
-/** The pages that cost most: far behind, at the last one that may be asked for, hard to find. */
+/** The most expensive pages: far from the start, the last allowed one, and with rare matches. */
 const PAGES = [
   'audit?page=1000000&limit=100',
   'audit?page=2000&limit=100&sort_by=id',
@@ -99,13 +99,13 @@ const PAGES = [
   'users?page=10&limit=100&sort_by=full_name&search=an',
 ]
 
-/** Pages of the audit log and of users, as the auditor of the clinic asks for them. */
+/** Pages of the audit log and of users, requested by the auditor of the clinic. */
 export async function deepPages(url: string): Promise<Sent[]> {
   const headers = await as(url, AUDITOR)
   return PAGES.map((page) => ({ method: 'GET', path: `/api/admin/${page}`, headers }))
 }
 
-/** New passwords for the clinic's users, by its admin. */
+/** New passwords for the clinic's users, set by its admin. */
 export async function passwordResets(
   url: string,
   _victims: readonly string[],

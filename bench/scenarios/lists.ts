@@ -1,4 +1,4 @@
-/** The pages that list scenarios ask for, and as whom. */
+/** The pages of list scenarios, and their callers. */
 
 import type { Deployment } from '../environment.ts'
 import type { Contender } from '../measure/compare.ts'
@@ -9,21 +9,21 @@ import { CONNECTIONS } from './scenario.ts'
 
 export type As = 'auditor' | 'superadmin'
 
-/** The tenant whose auditors ask; every size of database has it. */
+/** The tenant of the auditors, which every size of database has. */
 export const TENANT = 3
 
-/** Pages of 100 that lie before a page behind them. */
+/** The number of pages of 100 before a far page. */
 const PAGES_BEFORE = 40
 
-/** As many callers have two lists under way each: the service gives one caller few at once. */
+/** Each caller sends two list requests at the same time, because the service limits one caller's lists. */
 const CALLERS = CONNECTIONS / 2
 
-/** A contender that gets one page again and again. */
+/** Returns a contender that requests one page repeatedly. */
 export async function pageOf(deployment: Deployment, as: As, path: string): Promise<Contender> {
   return get(deployment.service.url, path, await callersOf(deployment, as))
 }
 
-/** As `pageOf`, of the page behind the first 4,000 of the list, by its key. */
+/** Like `pageOf`, for the page after the first 4,000 rows of the list, requested by key. */
 export async function pageBehind(deployment: Deployment, as: As, path: string): Promise<Contender> {
   const { url } = deployment.service
   const callers = await callersOf(deployment, as)
@@ -51,7 +51,7 @@ export async function callersOf({ service: { url } }: Deployment, as: As): Promi
 
 const superadminOf = (place: number) => `operator${place}@bench.example`
 
-/** The service begins with one superadmin; those of an earlier run are there already. */
+/** Creates superadmins in addition to the first one, or reuses those of an earlier run. */
 async function makeSuperadmins(url: string): Promise<void> {
   const { access_token } = await signIn(url, SUPERADMIN.email, SUPERADMIN.password, 'platform')
   const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' }

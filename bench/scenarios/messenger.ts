@@ -1,6 +1,6 @@
 /**
- * The messenger's messages, against a Bot API that enforces the provider's limits: how long one takes from
- * commit to arrival, how many a second reach as many chats, and what the others feel of chats that fail.
+ * Messages of the messenger, with a Bot API that enforces the provider's limits. Measures the time from commit to
+ * arrival, the rate to many chats, and the effect of failing chats on the others.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Message } from '../baselines/bot-api.ts'
@@ -10,12 +10,12 @@ import { type Chats, openChats } from './chats.ts'
 import type { Scenario } from './scenario.ts'
 
 const CHATS = 3000
-/** Messages one after the other, with so many milliseconds between them: nothing else is under way. */
+/** The number of single messages. They are sent at the interval below, without any other load. */
 const ALONE = 50
 const APART_MS = 100
-/** While a third of the chats fail: half of what the bot may send. */
+/** The rate while a third of the chats fail: half of the bot's limit. */
 const PER_SECOND = 15
-/** Behind a phase: all chats may be written to again. */
+/** The pause after a phase, after which all chats accept messages again. */
 const REST_MS = 3_000
 
 const range = (count: number) => Array.from({ length: count }, (_, chat) => chat + 1)
@@ -56,7 +56,7 @@ async function atOnce(chats: Chats, count: number): Promise<Line> {
   }
 }
 
-/** A third of the chats stall or are written to too often; the others' times count. */
+/** Measures the other chats while a third stall or answer 429. */
 async function failing(chats: Chats, count: number): Promise<Line> {
   const all = range(count)
   await chats.fail(
@@ -110,7 +110,7 @@ const EVENTS = 5000
 const FLOOD_MS = 20_000
 const BEATS = 200
 
-/** Events that a message tells of: a line each, and those that are only counted. */
+/** Returns the number of events in a message: one for each line, and those of which only the number is given. */
 function eventsIn({ text }: Message): number {
   const more = Number(/^and ([\d,]+) more: /m.exec(text)?.[1]?.replaceAll(',', '') ?? 0)
   return text.split('\n').filter((line) => !line.startsWith('and ')).length + more

@@ -1,4 +1,7 @@
-/** Payment notices at a fixed beat: how long each takes until it is answered, and from there to its entry. */
+/**
+ * Payment notifications at a fixed rate. Measures the time until each response, and from the response to the journal
+ * entry.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { Agent, request } from 'undici'
@@ -7,22 +10,22 @@ import { CONNECTIONS } from './scenario.ts'
 export interface Paced {
   url: string
   database: pg.ClientConfig
-  /** A signed notice of a payment of its own, whose id the entry names. */
+  /** Creates a signed notification of a new payment, whose id appears in the journal entry. */
   make(): { id: string; body: string; signature: string }
-  /** Notices a second. */
+  /** The notifications per second. */
   rate: number
   seconds: number
 }
 
-/** How often the journal is looked at: what times are exact to. */
+/** The interval of polls of the journal, which limits the precision of the times. */
 const LOOK_MS = 5
 const PATIENCE_MS = 60_000
-/** Entries that several transactions may have under way: ids do not come in the order of commits. */
+/** The maximum number of entries that open transactions may still commit, because ids are not in commit order. */
 const BEHIND = 400
 
 /**
- * Sends at the rate, whatever the answers take.
- * @returns milliseconds from when each was due until its 200, and from its 200 until its entry was seen
+ * Sends at the rate, however long the responses take.
+ * @returns milliseconds from when each was due until its 200, and from its 200 until its entry was visible
  */
 export async function paced({ url, database, make, rate, seconds }: Paced) {
   const agent = new Agent({ connections: CONNECTIONS, pipelining: 1 })

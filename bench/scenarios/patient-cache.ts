@@ -1,4 +1,4 @@
-/** Reads of patients from the cache and past it, and what it takes to hold 100,000 of them. */
+/** Reads of patients from the cache and without it, and the memory of 100,000 cached patients. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Baseline, openBaseline } from '../baselines/baseline.ts'
@@ -11,7 +11,7 @@ import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 import { call, makePatients, reads, SEALED_LENGTHS, type Ward, wardOn } from './ward.ts'
 
 const WARMED_AT_ONCE = 1_000
-/** The heap comes to rest: V8 gives back what it no longer needs some ten seconds behind the work. */
+/** The wait for the heap to settle: V8 releases unused memory some ten seconds after the work. */
 const REST_MS = 20_000
 
 export const patientCache: Scenario = async (environment, pace, say) => {
@@ -51,11 +51,11 @@ interface Run {
   pace: Pace
 }
 
-/** What the process grows by, against what its stats tell. */
+/** Compares the growth of the process with the size in its stats. */
 async function grown({ service, headers }: Ward, ids: readonly number[]): Promise<Line> {
   const warm = (patient_ids: readonly number[]) =>
     call(service, headers, 'POST', '/api/admin/cache/warmup', { patient_ids })
-  // Code is compiled, and the heap has the room that the work itself needs.
+  // Compiles code, and lets the heap grow to the size that the work needs.
   for (let round = 0; round < 5; round += 1) {
     await warm(ids.slice(0, WARMED_AT_ONCE))
     await call(service, headers, 'POST', '/api/admin/cache/invalidate', { all: true })

@@ -1,4 +1,6 @@
-/** Lists and searches of patients in a large clinic: beside the same SQL with opening, and beside a small clinic. */
+/**
+ * Lists and searches of patients in a large clinic, compared with the same SQL and decryption, and with a small clinic.
+ */
 import { rm } from 'node:fs/promises'
 import pg from 'pg'
 import { type Baseline, openBaseline } from '../baselines/baseline.ts'
@@ -12,14 +14,14 @@ import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 import { call, furnish, makeWard, nameOf, SEALED_LENGTHS, type Ward, wardOn } from './ward.ts'
 
 const SIZES = { large: 1_000_000, small: 10_000 }
-/** To try it out. */
+/** The numbers of patients for a quick trial. */
 const FEW = { large: 1_000, small: 300 }
-/** Made through the API, at the beginning and at the end of the list: these open, and are all that is shown. */
+/** Patients created through the API at both ends of the list. Only these can be decrypted, and only these are shown. */
 const OPEN = 2_000
 const DEPARTMENTS = 20
 const LIMIT = 20
 
-/** A clinic of one size, on a service of its own. */
+/** A clinic of one size, on a separate service. */
 interface Clinic {
   folder: string
   service: Service
@@ -32,7 +34,7 @@ interface Case {
   name: string
   /** The body of the search. */
   asked(clinic: Clinic): object | Promise<object>
-  /** The same in SQL, where it is held against that. */
+  /** The same request in SQL, for scenarios that compare with it. */
   page?(clinic: Clinic): Promise<Page>
 }
 
@@ -64,14 +66,14 @@ function pageOf(condition: string, values: unknown[], rows = LIMIT): Page {
   const from = `from patients where tenant_id = $1 and deleted_at is null and ${condition}`
   return {
     text: `select ${COLUMNS} ${from} order by id limit ${LIMIT + 1}`,
-    // Counted where the page does not end the list.
+    // Counts if the list continues after the page.
     ...(rows < LIMIT ? {} : { count: `select count(*) from (select 1 ${from} limit 10001) m` }),
     values,
     rows,
   }
 }
 
-/** As many tokens as the service looks for, of which one may be there. */
+/** Searches as many tokens as the service, of which one may exist. */
 function foundBy(token: Buffer, rows: number): Page {
   const tokens = [token, ...[1, 2, 3, 4].map((fill) => Buffer.alloc(16, fill))]
   const found = `id in (select patient_id from patient_tokens
@@ -87,7 +89,7 @@ async function someToken(folder: string): Promise<Buffer> {
   return rows[0].token
 }
 
-/** What the last page but one would tell to come behind it, had all before it been asked for. */
+/** Returns the `after` of the last page but one, without reading all pages before it. */
 async function farEnd({ ward, folder, count }: Clinic): Promise<string> {
   const body = { limit: LIMIT }
   const { next } = await call(ward.service, ward.headers, 'POST', '/api/patients/search', body)
@@ -122,7 +124,7 @@ export const patientLists: Scenario = async (environment, pace, say) => {
       const outcome = await compare(ours, await contender(small, one), pace)
       lines.push({
         ...lineOf(`patients, ${one.name}: large against small`, outcome),
-        // How many times longer the large one takes.
+        // The ratio of the times of the large and the small clinic.
         ratio: 1 / outcome.ratio,
         aim: { atMost: 1.5 },
       })
@@ -159,13 +161,13 @@ async function openClinic(folder: string, count: number): Promise<Clinic> {
   await fill(folder, count - open, departments)
   await furnish(ward, open, besides, open + 1)
   await analyze(folder)
-  // What it knows of its database is from before.
+  // Restarts the service, because its cached data are outdated.
   await first.stop()
   const service = await startService(folder)
   return { folder, service, ward: await wardOn(service), count, departments }
 }
 
-/** Patients that nobody is shown: they count, and the indexes have them. */
+/** Adds patients that are never shown, but are counted and indexed. */
 async function fill(folder: string, count: number, departments: readonly number[]): Promise<void> {
   const client = new pg.Client(ownerOf(folder))
   await client.connect()

@@ -1,7 +1,7 @@
 /**
- * Payment notices: how many a second are accepted, each distinct, signed and answered behind its commit,
- * against one insert and commit each of the same bytes; how many repeats; how many are applied; and how
- * long either takes at half of that load.
+ * Payment notifications: how many per second are accepted, each distinct, signed and answered after its commit,
+ * compared with one insert and commit each of the same bytes. Also measures repeats, the rate of applied ones, and the
+ * times at half of that load.
  */
 import { createHmac, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -20,19 +20,22 @@ import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 const SECRET = 'bench: a secret of cardnet'
 const NOTICE_BYTES = 1024
 const APPLIED = 20_000
-/** Signed before a turn, for each of its seconds: what the provider does is no work of ours. */
+/**
+ * The notifications to sign before a turn, for each of its seconds. Signing is the provider's work, so it is not
+ * measured.
+ */
 const SIGNED_A_SECOND = 4_000
-/** The phase at half of the load is as long as so many turns. */
+/** The phase at half of the load lasts as long as this many turns. */
 const LONGER = 5
 
 interface Notice {
-  /** Of the event, and of its payment. */
+  /** The id of the event and of its payment. */
   id: string
   body: string
   signature: string
 }
 
-/** A notice of its own event and payment, as long as real ones, signed now. */
+/** Creates a notification of a new event and payment, as long as real ones, signed now. */
 function notice(tenant: number, id: string = randomUUID()): Notice {
   const object = { id, amount: 1000, currency: 'EUR', metadata: { tenant_id: tenant } }
   const said = { id, type: 'payment.succeeded', created: 1, data: { object }, note: '' }
@@ -157,7 +160,7 @@ function linesOf({ accepted, repeats, applied, half }: Measured): Line[] {
   ]
 }
 
-/** A line for the time that this share of them does not exceed, in milliseconds. */
+/** Returns a line for the time in milliseconds that this share of the notifications does not exceed. */
 function within(name: string, ms: readonly number[], share: number, limit: number): Line {
   const value = percentile(ms, share)
   const ratio = value / limit
@@ -166,7 +169,7 @@ function within(name: string, ms: readonly number[], share: number, limit: numbe
 
 type Count = (where: string) => Promise<number>
 
-/** How many a second are applied, from the first that is sent to the last entry of the journal. */
+/** Returns how many notifications per second are applied, from the first request to the last journal entry. */
 async function applyMany(url: string, notices: readonly Notice[], count: Count): Promise<number> {
   const dispatcher = new Agent({ connections: CONNECTIONS, pipelining: 1 })
   const left = notices.values()

@@ -1,4 +1,4 @@
-/** The caller's profile, against a bare Fastify route with the same body. */
+/** The caller's profile, compared with a bare Fastify route with the same body. */
 
 import { openBaseline } from '../baselines/baseline.ts'
 import { compare } from '../measure/compare.ts'
@@ -20,7 +20,7 @@ export const profile: Scenario = async (environment, pace, say) => {
     const get = (base: string) => (seconds: number) =>
       drive({ url: `${base}/api/users/me`, connections: CONNECTIONS, seconds, headers })
     const outcome = await compare(get(service.url), get(bare), pace)
-    // Beside the rates, as the load generator takes its share of the machine from both.
+    // CPU time beside the rates, because the load generator takes its share of the machine from both.
     const cost = async (name: string, base: string, pid: number) => {
       const before = cpuSeconds(pid)
       const answered = (await get(base)(pace.seconds)) * pace.seconds

@@ -1,27 +1,27 @@
-/** Publishes events as commands do: entries of the journal, announced once they have committed. */
+/** Publishes events in the way that commands do: journal entries, with a notification after the commit. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { sharedMs } from '../measure/clock.ts'
 
 export interface Published {
   tenantId: number
-  /** The `webhook-id` of its messages. */
+  /** The `webhook-id` of the messages for this event. */
   id: string
-  /** When the commit was acknowledged, by `sharedMs`. */
+  /** The time when the commit was acknowledged (`sharedMs`). */
   committedAt: number
 }
 
 export interface Publisher {
-  /** As fast as one connection can, many to a transaction. */
+  /** Publishes as fast as one connection can, with many events per transaction. */
   atOnce(events: number): Promise<Published[]>
-  /** Evenly over so many seconds, one of each tenant to a transaction. */
+  /** Publishes evenly over this many seconds, with one event of each tenant per transaction. */
   evenly(events: number, seconds: number): Promise<Published[]>
   close(): Promise<void>
 }
 
 const TOGETHER = 50
 const CONNECTIONS = 4
-/** The least time between two announcements, as a node of the service keeps it. */
+/** The minimum time between two notifications, as on a node of the service. */
 const APART_MS = 5
 
 const ENTRIES = `
@@ -36,7 +36,7 @@ const ENTRIES = `
   returning id::float8, tenant_id::float8, (extract(epoch from created_at) * 1000)::float8 as ms`
 const ANNOUNCE = `select pg_notify('wardkeep_changes', 'journal')`
 
-/** @param tenants the events' tenants, by turns */
+/** @param tenants the tenants of the events, in turn */
 export function openPublisher(database: pg.ClientConfig, tenants: readonly number[]): Publisher {
   const pool = new pg.Pool({ ...database, max: CONNECTIONS })
   const announcing = new pg.Pool({ ...database, max: 1 })

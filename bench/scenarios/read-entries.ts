@@ -1,4 +1,4 @@
-/** What journaled reads cost the database: bytes on disk with indexes, and commits that reads at once share. */
+/** The database cost of journaled reads: bytes on disk with indexes, and the number of shared commits. */
 import { rm } from 'node:fs/promises'
 import pg from 'pg'
 import { ownerOf, startService } from '../service.ts'
@@ -8,7 +8,7 @@ import { call, furnish, makeWard } from './ward.ts'
 const PATIENTS = 500
 const READS = 32_000
 const BYTES = 600
-/** Of a hundred reads. */
+/** The maximum of commits for a hundred reads. */
 const COMMITS = 25
 
 const WEIGHT = `

@@ -1,31 +1,31 @@
-/** The receivers of webhooks as the bench knows them: a process of their own, asked for what came. */
+/** The receivers of webhooks: a separate process that reports the messages it received. */
 import { openBaseline } from '../baselines/baseline.ts'
 import type { Answers, Question, Sample } from '../baselines/receiver.ts'
 import type { Published } from './publisher.ts'
 
 export interface Receivers {
   urls: string[]
-  /** The first message that came, without what belongs to its connection. */
+  /** Returns the first message, without the headers that belong to its connection. */
   sample(): Promise<Sample>
   /**
-   * Waits until `more` messages have come than were waited for before. Returns when the last one
-   * did, by `sharedMs`. @throws Error when some do not come
+   * Waits until `more` messages have arrived since the last wait. Returns when the last one arrived (`sharedMs`).
+   * @throws Error when some do not arrive
    */
   wait(more: number): Promise<number>
-  /** Asks every receiver for every event of the tenant that it belongs to. */
+  /** Asks every receiver for every event of its tenant. */
   find(events: readonly Published[], owners: readonly number[]): Promise<Found>
   stop(): void
 }
 
 export interface Found {
   lost: number
-  /** How many came another time. */
+  /** The number of repeated messages. */
   repeated: number
-  /** Of each that came, the milliseconds from commit to arrival. */
+  /** The milliseconds from commit to arrival of each message that arrived. */
   ms: number[]
 }
 
-/** Longer than it takes until a delivery is tried again. */
+/** Longer than the wait before a retry of a delivery. */
 const PATIENCE_MS = 15_000
 const OF_CONNECTIONS = ['connection', 'content-length', 'host', 'webhook-id']
 

@@ -1,4 +1,4 @@
-/** Going on with a session, against one update and one insert in a transaction. */
+/** Refreshes of a session, compared with one update and one insert in a transaction. */
 
 import { openBaseline } from '../baselines/baseline.ts'
 import { compare } from '../measure/compare.ts'
@@ -11,7 +11,7 @@ import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 export const refreshes: Scenario = async (environment, pace) => {
   const { service, database, size } = await environment.deployment('large')
 
-  /** Sessions of as many users of as many tenants; their tokens go on from answer to answer. */
+  /** Creates sessions of this many users in many tenants. Each response contains the next refresh token. */
   async function freshTokens(): Promise<string[]> {
     const signedIn = Array.from({ length: CONNECTIONS }, (_, tenant) => {
       const clinic = tenant % size.tenants
@@ -24,7 +24,7 @@ export const refreshes: Scenario = async (environment, pace) => {
   try {
     const outcome = await compare(
       async (seconds) => {
-        // What a turn cuts off may have spent a token: each turn starts with its own.
+        // The end of a turn may abort a refresh that used its token, so each turn starts with new tokens.
         const tokens = await freshTokens()
         return drive({
           url: service.url,

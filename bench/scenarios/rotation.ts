@@ -1,4 +1,4 @@
-/** A rotation of keys: records a second beside a bare loop, and what those feel who read meanwhile. */
+/** A rotation of keys: records per second compared with a bare loop, and the effect on reads. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openBaseline } from '../baselines/baseline.ts'
@@ -21,10 +21,10 @@ import {
 } from './ward.ts'
 
 const PATIENTS = 40_000
-/** As the service's. */
+/** The service's batch size. */
 const BATCH = 50
 const LOOK_MS = 100
-/** Long enough to have read at, in seconds. */
+/** Seconds of reads per measurement. */
 const READ_FOR = 6
 
 export const rotation: Scenario = async (environment, pace, say) => {
@@ -44,7 +44,7 @@ export const rotation: Scenario = async (environment, pace, say) => {
         batch: BATCH,
       } satisfies Question)
     const rounds: { ours: number; loop: number }[] = []
-    // The first of each is to warm up.
+    // The first round of each contender is a warm-up.
     for (let round = 0; round <= pace.rounds; round += 1) {
       const ours = await rotated(ward, root)
       rounds.push({ ours, loop: await loop() })
@@ -60,7 +60,7 @@ export const rotation: Scenario = async (environment, pace, say) => {
 
 type Headers = Record<string, string>
 
-/** Rotates, and returns the records a second until all were done; then waits for the end. */
+/** Rotates the keys and waits for the end. Returns the records per second. */
 async function rotated({ service }: Ward, root: Headers): Promise<number> {
   const path = '/api/admin/encryption'
   const begun = performance.now()
@@ -92,7 +92,7 @@ interface Asked {
   rounds: number
 }
 
-/** Reads at half of what the service can, by turns while nothing else goes on and while keys rotate. */
+/** Reads at half of the service's capacity, alternating between an idle service and a rotation. */
 async function latencyLine(
   { ward, root, ids, rounds }: Asked,
   say: (what: string) => void,

@@ -1,22 +1,22 @@
-/** Scans of self-healing in the running service, one right after the other. */
+/** Self-healing scans in the running service, one right after the other. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
 export interface Scans {
-  /** So many, in the seconds that they took. */
+  /** Runs this many scans. Returns the seconds they took. */
   run(count: number): Promise<number>
-  /** As many as there is time for while `work` runs; begins with the first. */
+  /** Runs scans repeatedly while `work` runs. The work starts together with the first scan. */
   beside<T>(work: () => Promise<T>): Promise<{ done: number; result: T }>
   close(): Promise<void>
 }
 
 const KIND = 'self-healing.scan'
-/** More than anybody waits for. */
+/** More scans than any scenario waits for. */
 const MANY = 10_000
 const LOOK_MS = 100
 const LIMIT_MS = 600_000
 
-/** Jobs as the schedule makes them; the worker takes the next one when it is done with one. */
+/** Enqueues jobs like the schedule. The worker starts the next job when the previous one is done. */
 const ENQUEUE = `
   insert into pgboss.job (name, data, policy, retry_limit, expire_seconds, singleton_key)
   select name, '{}', policy, retry_limit, expire_seconds, 'bench ' || number
@@ -33,7 +33,7 @@ export async function openScans(database: pg.ClientConfig): Promise<Scans> {
 
   const enqueue = (count: number) => client.query(ENQUEUE, [KIND, count])
 
-  /** @throws Error where it does not come to be */
+  /** @throws Error when the condition is not met in time */
   async function until(is: (jobs: { waiting: number; there: number }) => boolean): Promise<void> {
     for (let waited = 0; waited < LIMIT_MS; waited += LOOK_MS) {
       const { rows } = await client.query(WAITING, [KIND])

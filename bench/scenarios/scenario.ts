@@ -1,4 +1,4 @@
-/** What every scenario is: a measurement that answers lines of the table. */
+/** The common interface of scenarios: each measures and returns lines of the table. */
 
 import type { Environment } from '../environment.ts'
 import type { Pace } from '../measure/compare.ts'
@@ -10,7 +10,7 @@ export type Scenario = (
   say: (what: string) => void,
 ) => Promise<Line[]>
 
-/** Requests under way at once, of the service and of its baselines alike. */
+/** The concurrent requests, the same for the service and its baselines. */
 export const CONNECTIONS = 32
-/** The service's default number of database connections; a baseline gets as many. */
+/** The service's default number of database connections, which a baseline gets too. */
 export const POOL_SIZE = 10

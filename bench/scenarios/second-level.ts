@@ -1,4 +1,4 @@
-/** Whether a cache server would be worth asking: a read by primary key beside one from Redis, both opened. */
+/** The possible benefit of a cache server: a read by primary key compared with one from Redis, both decrypted. */
 import { connect } from 'node:net'
 import { openBaseline } from '../baselines/baseline.ts'
 import type { Question } from '../baselines/sealed-reads.ts'
@@ -28,7 +28,7 @@ export const secondLevel: Scenario = async (environment, pace, say) => {
         ours: perSecond(outcome.ours),
         limit: perSecond(outcome.baseline),
         ratio: outcome.ratio,
-        // No aim: what the decision was taken by.
+        // The figure has no aim, because it was only the basis of a decision.
         aim: { atLeast: 0 },
       }
     }

@@ -1,4 +1,4 @@
-/** Self-healing in a large deployment: what a scan costs the database, and what others feel of it. */
+/** Self-healing in a large deployment: the database time of a scan, and its effect on others. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { Deployment } from '../environment.ts'
@@ -14,15 +14,15 @@ import { openScans, type Scans } from './scans.ts'
 import { CONNECTIONS, type Scenario } from './scenario.ts'
 import { call, superadminOf } from './ward.ts'
 
-/** With 1,000 clinics 100,000 patients. */
+/** The patients of each clinic: 100,000 in total with 1,000 clinics. */
 const PATIENTS_EACH = 100
 const LIMIT_S = 5
 const SCANS = 10
-/** As many as six hours have with the service's own schedule. */
+/** The number of scans in six hours of the service's own schedule. */
 const SCANS_OF_HOURS = 72
-/** A session of PostgreSQL that has nothing to do tells what it did within ten seconds. */
+/** An idle session of PostgreSQL reports its statistics within ten seconds. */
 const TOLD_WITHIN_MS = 11_000
-/** Longer than a scan, which rests between its looks. */
+/** The seconds of reads per measurement. Longer than a scan, which pauses between its checks. */
 const READ_FOR = 12
 const REST_MS = 5_000
 
@@ -32,7 +32,7 @@ export const selfHealing: Scenario = async (environment, pace, say) => {
   await admit(deployment, PATIENTS_EACH)
   const scans = await openScans(deployment.database)
   try {
-    // Code is compiled, and caches are filled.
+    // Compiles code and fills caches.
     await scans.run(2)
     const cost = await costLine(deployment, scans, pace)
     await allLooked(deployment)
@@ -49,7 +49,7 @@ export const selfHealing: Scenario = async (environment, pace, say) => {
   }
 }
 
-/** @throws Error where the last scan has left out a fault: its figures would be of less than a scan */
+/** @throws Error when the last scan skipped a check, so that its figures would be too low */
 async function allLooked({ service }: Deployment): Promise<void> {
   const root = await superadminOf(service)
   const path = '/api/admin/self-healing/stats'
@@ -58,7 +58,7 @@ async function allLooked({ service }: Deployment): Promise<void> {
     throw new Error(`of ${total} faults a scan has left out some: ${JSON.stringify(last_scan)}`)
 }
 
-/** How long the statements of a scan run, the service's own beside them taken off. */
+/** Measures the database time of a scan, minus the service's other statements in the same period. */
 async function costLine({ database }: Deployment, scans: Scans, { share }: Pace): Promise<Line> {
   const client = new pg.Client(database)
   await client.connect()
@@ -95,7 +95,7 @@ interface Read {
   headers: Record<string, string>[]
 }
 
-/** Reads at half of what can be read, without scans and while one follows the other. */
+/** Reads at half of the capacity, without scans and during continuous scans. */
 async function besideLine(
   { service }: Deployment,
   scans: Scans,
@@ -134,7 +134,9 @@ async function besideLine(
   }
 }
 
-/** Calls a second, by as many lanes as there are connections elsewhere. */
+/**
+ * Sends calls over as many connections as other scenarios, each after the previous response. Returns calls per second.
+ */
 async function asFastAsAnswered(read: (turn: number) => Promise<number>): Promise<number> {
   const seconds = 2
   const until = performance.now() + seconds * 1000
@@ -151,7 +153,7 @@ async function asFastAsAnswered(read: (turn: number) => Promise<number>): Promis
 
 async function memoryLine({ service }: Deployment, scans: Scans, { share }: Pace): Promise<Line> {
   const count = Math.ceil(SCANS_OF_HOURS * share)
-  // The heap takes the room that scans work in, and lets go of what the reads before them needed.
+  // Lets the heap grow to the size that scans need, and release the memory of earlier reads.
   await scans.run(Math.ceil(count / 4))
   await delay(REST_MS)
   const before = residentMb(service.pid)

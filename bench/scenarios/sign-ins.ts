@@ -1,4 +1,4 @@
-/** Signing in, against the password checks that it can't do without. */
+/** Sign-ins, compared with the password checks that each sign-in needs. */
 import { availableParallelism } from 'node:os'
 import { hash } from '@node-rs/argon2'
 import { openBaseline } from '../baselines/baseline.ts'
@@ -8,12 +8,12 @@ import { perSecond } from '../measure/table.ts'
 import { emailOf, PASSWORD, PASSWORD_COST, subdomainOf } from '../seed/sizes.ts'
 import { CONNECTIONS, type Scenario } from './scenario.ts'
 
-/** The users of a tenant that are never blocked, without its admin and auditor. */
+/** The users of a tenant who are never blocked, except its admin and auditors. */
 const FIRST_USER = 2
 const LAST_USER = 99
-/** Checks at once, as many as the service lets run: one a processor. */
+/** The number of concurrent checks, as in the service: one per processor. */
 const AT_ONCE = availableParallelism()
-/** A sign-in takes some 50 ms of a processor: a turn of a few seconds holds too few of them. */
+/** A sign-in takes some 50 ms of a processor, so a turn of a few seconds would contain too few sign-ins. */
 const LONGER = 3
 
 export const signIns: Scenario = async (environment, pace) => {

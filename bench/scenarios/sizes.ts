@@ -1,4 +1,4 @@
-/** The same page of a small database and of one a hundred times its size. */
+/** The same page of a list in a small database and in a database a hundred times as large. */
 import { compare } from '../measure/compare.ts'
 import { type Line, perSecond } from '../measure/table.ts'
 import { userId } from '../seed/people.ts'
@@ -27,7 +27,7 @@ const USER_PAGES: Case[] = [
 ]
 
 const audit = (query: string) => `/api/admin/audit?${query}`
-// Tenants are alike in both sizes, so that a user of the tenant has the same id in both.
+// Tenants are alike in both sizes, so the same user of the tenant has the same id in both.
 const someone = userId(FULL.large, TENANT, 5)
 const day = (back: number) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10)
 
@@ -79,7 +79,7 @@ const compared =
         name: `${name}: large against small`,
         ours: perSecond(outcome.ours),
         limit: perSecond(outcome.baseline),
-        // How many times longer the large one takes.
+        // The ratio of the times of the large and the small database.
         ratio: 1 / outcome.ratio,
         aim: { atMost: 1.5 },
       })

@@ -1,4 +1,4 @@
-/** Taking paygate's notices while its API stalls, against taking them while it answers. */
+/** Acceptance of paygate's notifications while its API stalls, compared with while its API responds. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,7 @@ import { perSecond } from '../measure/table.ts'
 import { type Service, startService } from '../service.ts'
 import { CONNECTIONS, type Scenario } from './scenario.ts'
 
-/** paygate's API: below `/stalls` it never answers, elsewhere it knows no payment. */
+/** Opens a fake paygate API: it never responds below `/stalls`, and reports payments as unknown on all other paths. */
 async function openApi() {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/stalls')) return
@@ -34,7 +34,7 @@ const settingsOf = (url: string) => ({
   PAYMENT_RATE_LIMIT_PER_MINUTE: '0',
 })
 
-/** Notices taken a second, each of a payment of its own, 1 KiB long. */
+/** Returns the accepted notifications per second, each of a new payment, 1 KiB long. */
 const accepted = (service: Service, seconds: number) =>
   drive({
     url: service.url,
@@ -55,7 +55,7 @@ function notice(): string {
 
 export const stalledProvider: Scenario = async (environment, pace) => {
   const api = await openApi()
-  /** A service of its own each time: what another one has left to do would slow this one down. */
+  /** Starts a separate service for each turn, because the remaining work of another turn would slow it down. */
   const contender = (url: string) => async (seconds: number) => {
     const service = await startService(environment.emptyFolder(), settingsOf(url))
     try {

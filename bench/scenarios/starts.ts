@@ -1,4 +1,4 @@
-/** How long the service takes to be ready, first and later, and the memory that it idles in. */
+/** The startup time of the service at the first and at later starts, and its idle memory. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { residentMb } from '../measure/process.ts'

@@ -1,9 +1,9 @@
 /**
- * Pages of users as text: one searched and by name, backwards, one the first of all. Roles, tenant
- * settings and transactions around them are left out.
+ * Pages of users as SQL text: a page that is searched and sorted by name in reverse, and the first page of all users.
+ * The SQL contains no roles, tenant settings and transactions.
  */
 
-/** Totals are counted up to here; beyond it the planner is asked for an estimate. */
+/** The limit up to which totals are exact. Larger totals are estimates of the planner. */
 export const BOUND = 10_000
 
 const COLUMNS = `"id", "email", "full_name", "role", "tenant_id", "department_id",
@@ -45,7 +45,10 @@ export function usersPageSql(
   }
 }
 
-/** The first page of a tenant's users with an exact total, planned once: no search misleads it. */
+/**
+ * Returns the first page of a tenant's users with an exact total. It can be planned once, because it contains no
+ * search.
+ */
 export function firstPageSql(tenantId: number): Statement {
   const filtered = (columns: string) => `select ${columns} from "users" where "tenant_id" = $1`
   return {

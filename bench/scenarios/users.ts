@@ -1,4 +1,4 @@
-/** Pages of users, searched and sorted or the first of all, against SQL by `pg` alone. */
+/** Pages of users (searched and sorted, or the first page of all), compared with SQL through `pg` alone. */
 
 import { openBaseline } from '../baselines/baseline.ts'
 import { compare } from '../measure/compare.ts'
@@ -8,17 +8,17 @@ import { type As, pageOf, TENANT } from './lists.ts'
 import { CONNECTIONS, POOL_SIZE, type Scenario } from './scenario.ts'
 import { BOUND, firstPageSql, usersPageSql } from './users-sql.ts'
 
-/** A given name and the first letters of a family name. */
+/** The search term: a given name and the first letters of a family name. */
 const SEARCH = 'anna ko'
 
-/** Three times the ratio of commit 0772674: 930/s beside 4,300/s. */
+/** The aim: three times the ratio at commit 0772674, which was 930/s to 4,300/s. */
 const FIRST_PAGE_AIM = 0.65
 
 const COMMON = '-c timezone=UTC -c random_page_cost=1.1'
 /**
- * The baseline's connections have for good what the service sets for each transaction, and its cost of
- * pages. Without them the same text would be planned otherwise (row-level security decides which index may
- * serve a search).
+ * Returns the settings of the baseline's connections: those the service sets for each transaction, and its page costs.
+ * Without them the same text would be planned differently, because row-level security decides which index may serve a
+ * search.
  */
 const settingsOf = (as: As) =>
   as === 'auditor'

@@ -1,4 +1,4 @@
-/** A clinic with many patients, made through the API as people make them, and reads of these. */
+/** A clinic with many patients, created through the API, and reads of its patients. */
 import { drive } from '../measure/load.ts'
 import { FAMILY, GIVEN } from '../seed/names.ts'
 import { type Service, SUPERADMIN, signIn, startService } from '../service.ts'
@@ -6,12 +6,12 @@ import { CONNECTIONS } from './scenario.ts'
 
 const CLINIC = 'ward'
 const PASSWORD = 'bench: quiet harbour 41'
-/** As many callers have two calls under way each: the service gives one caller few long ones at once. */
+/** Each caller sends two requests at the same time, because the service limits one caller's long requests. */
 const CALLERS = CONNECTIONS / 2
 
 type Headers = Record<string, string>
 
-/** A clinic's admins, signed in on a node. */
+/** A clinic on a running service, with its admins signed in. */
 export interface Ward {
   service: Service
   headers: Headers
@@ -19,7 +19,7 @@ export interface Ward {
   me: { id: number; tenant_id: number }
 }
 
-/** Makes a clinic and its patients, on a folder where nothing runs. Returns their ids. */
+/** Starts a service on a data folder, creates a clinic and its patients, and stops it. Returns the patients' ids. */
 export async function makePatients(folder: string, count: number): Promise<number[]> {
   const service = await startService(folder)
   try {
@@ -29,7 +29,7 @@ export async function makePatients(folder: string, count: number): Promise<numbe
   }
 }
 
-/** Makes the clinic and its admins. */
+/** Creates the clinic and its admins. */
 export async function makeWard(service: Service): Promise<Ward> {
   const root = await superadminOf(service)
   const tenant = { name: 'Ward', subdomain: CLINIC }
@@ -42,9 +42,9 @@ export async function makeWard(service: Service): Promise<Ward> {
 }
 
 /**
- * Makes patients of the clinic. Returns their ids.
- * @param besides what else there is to say of one
- * @param first the number of the first
+ * Creates patients of the clinic. Returns their ids.
+ * @param besides additional fields of a patient
+ * @param first the number of the first patient
  */
 export async function furnish(
   { service, callers }: Ward,
@@ -82,7 +82,7 @@ export function patientOf(number: number) {
   }
 }
 
-/** Lengths of what is sealed of a patient. */
+/** The lengths of a patient's encrypted fields. */
 export const SEALED_LENGTHS = Object.values(patientOf(0)).map(
   (value) => JSON.stringify(value).length,
 )
@@ -106,7 +106,7 @@ export async function superadminOf({ url }: Service): Promise<Headers> {
 
 const headersOf = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** A contender that reads one patient after the other. */
+/** Returns a contender that reads one patient after the other. */
 export function reads(url: string, ids: readonly number[], headers?: Headers) {
   let turn = 0
   const next = () => {
@@ -123,7 +123,7 @@ export function reads(url: string, ids: readonly number[], headers?: Headers) {
     })
 }
 
-/** @throws Error for another answer than 2xx */
+/** Sends a request. @throws Error if the response is not a 2xx */
 export async function call(
   { url }: Service,
   headers: Headers,
@@ -137,6 +137,6 @@ export async function call(
     ...(body ? { body: JSON.stringify(body) } : {}),
   })
   if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
-  // biome-ignore lint/suspicious/noExplicitAny: answers of several operations
+  // biome-ignore lint/suspicious/noExplicitAny: each operation has a response type of its own, and callers read one field
   return (await response.json()) as any
 }

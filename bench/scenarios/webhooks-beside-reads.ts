@@ -1,4 +1,4 @@
-/** A backlog of events delivered to webhooks while reads of patients are journaled, against the backlog alone. */
+/** A backlog of events delivered to webhooks while patient reads are journaled, compared with the backlog alone. */
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -13,15 +13,15 @@ import type { Scenario } from './scenario.ts'
 import { EVENT, SETTINGS } from './webhooks.ts'
 
 const TENANTS = 4
-/** Webhooks of each tenant; all want every event. */
+/** The number of webhooks of each tenant; all subscribe to every event. */
 const EACH = 5
-/** What a turn delivers for each of its seconds. */
+/** The number of deliveries in a turn, for each of its seconds. */
 const PER_SECOND = 5_000
 const READS_PER_SECOND = 1_000
-/** So often a node commits those that wait. */
+/** The interval at which a node commits the waiting entries. */
 const EVERY_MS = 5
 
-/** As a node writes reads. */
+/** The statement that journals reads in the way that a node does. */
 const READS = `
   insert into journal (is_access, tenant_id, user_id, user_email, action, resource_type, resource_id, ip, request_id)
   select true, $1, 41, 'admin@clinic.example', 'patient.read', 'patient', n::text, '10.1.2.3', gen_random_uuid()
@@ -67,7 +67,7 @@ export const webhooksBesideReads: Scenario = async (environment, pace, say) => {
   }
 }
 
-/** Journals reads at their pace until stopped, which returns how many a second there were. */
+/** Journals reads at a fixed rate. Returns a function that stops this and returns the reads per second. */
 function journaling(client: pg.Client, tenantId: number) {
   const start = performance.now()
   let isOver = false

@@ -1,6 +1,6 @@
 /**
- * Webhooks in two phases: how many a second are delivered of a backlog, against the same POSTs by
- * undici alone, and how long one takes at half of that. Then the receivers are asked for every one.
+ * Webhooks in two phases: the delivery rate of a backlog, compared with the same POSTs through undici alone, and the
+ * delivery time at half of that rate. Afterwards every receiver is checked for every message.
  */
 import { rm } from 'node:fs/promises'
 import { openBaseline } from '../baselines/baseline.ts'
@@ -16,14 +16,14 @@ import { openReceivers } from './receivers.ts'
 import type { Scenario } from './scenario.ts'
 
 const TENANTS = 4
-/** Webhooks of each tenant; all want every event. */
+/** The number of webhooks of each tenant; all subscribe to every event. */
 const EACH = 5
 export const EVENT = 'department.updated'
-/** The most messages that the service has under way at one receiver; the baseline has as many. */
+/** The service's limit of concurrent messages to one receiver, which the baseline uses too. */
 export const AT_ONCE = 16
-/** What a turn delivers for each of its seconds: more than gets done in one. */
+/** The number of deliveries in a turn, for each of its seconds: more than can be sent in a second. */
 const PER_SECOND = 20_000
-/** The second phase is as long as so many turns. */
+/** The length of the second phase, in turns. */
 const LONGER = 5
 const LIMIT_MS = 25
 
@@ -52,7 +52,7 @@ export const webhooks: Scenario = async (environment, pace, say) => {
       await receivers.wait(messages)
       return rate
     }
-    /** A turn, with what it costs the process: the rate says less where others are at work too. */
+    /** Adds the CPU time of a turn, because the rate alone is less meaningful when other programs use the machine. */
     const costed =
       (who: string, pid: number, send: (messages: number) => Promise<number>): Contender =>
       async (seconds) => {
@@ -76,7 +76,7 @@ export const webhooks: Scenario = async (environment, pace, say) => {
     await receivers.wait(paced.length * EACH)
     await publisher.close()
 
-    // Asked for at the end, so that what came another time later on is seen as well.
+    // Queried at the end, so that later repetitions are counted too.
     const found = await receivers.find([...backlog, ...paced], owners)
     if (found.lost > 0) throw new Error(`${found.lost} deliveries are lost`)
     const { ms } = await receivers.find(paced, owners)
@@ -97,7 +97,7 @@ const backlogRow = ({ ours, baseline, ratio }: Awaited<ReturnType<typeof compare
   aim: { atLeast: 0.4 },
 })
 
-/** @param ms from commit to arrival, of each message at the rate */
+/** @param ms the milliseconds from commit to arrival of each message at this rate */
 function pacedRow(rate: number, ms: number[]) {
   const p50 = percentile(ms, 0.5)
   return {

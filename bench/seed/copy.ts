@@ -1,4 +1,4 @@
-/** Bulk loading: rows as text into COPY, and no index kept up to date meanwhile. */
+/** Bulk loading: rows as text through COPY, without maintaining indexes. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
@@ -6,7 +6,7 @@ import { from } from 'pg-copy-streams'
 
 export type Value = string | number | boolean | null
 
-/** Text in COPY's own format; the values here hold none of its special characters. */
+/** Returns text in COPY's format. The values here contain none of its special characters. */
 function* lines(rows: Iterable<readonly Value[]>): Generator<string> {
   let chunk = ''
   for (const row of rows) {
@@ -29,8 +29,8 @@ export async function copyInto(
 }
 
 /**
- * Runs `load` without the tables' plain indexes and makes them again afterwards: one sort an index
- * in place of a million places found. Indexes that keep rows unique stay.
+ * Runs `load` without the tables' plain indexes and rebuilds them afterwards: one sort per index instead of a million
+ * inserts. Unique indexes stay.
  */
 export async function withoutIndexes(
   client: pg.Client,
@@ -47,7 +47,7 @@ export async function withoutIndexes(
   await load()
   for (const { name, definition } of indexes) {
     say(`index ${name}`)
-    // Of a partitioned table the definition names the parent alone; the parts want theirs too.
+    // The definition of a partitioned table's index covers the parent only. The partitions need the index too.
     await client.query(definition.replace(' ON ONLY ', ' ON '))
   }
 }

@@ -8,7 +8,7 @@ import { emailOf, type Size } from './sizes.ts'
 const MONTHS = 12
 const SPAN_MS = 350 * 86_400_000
 
-/** How often each action comes, out of a hundred. */
+/** The frequency of each action in percent. */
 const SHARES: [action: string, resource: string, share: number][] = [
   ['auth.login', 'session', 30],
   ['auth.token_refreshed', 'session', 40],
@@ -25,7 +25,7 @@ const ACTIONS = SHARES.flatMap(([action, resource, share]) =>
   Array.from({ length: share }, () => [action, resource] as const),
 )
 
-/** Months before the current one; those from it on are made by the service. */
+/** Creates partitions for the months before the current one. The service creates the later ones. */
 export async function makePastPartitions(client: pg.Client): Promise<void> {
   await client.query('select ensure_journal_partitions(0, $1)', [MONTHS])
 }
@@ -46,7 +46,7 @@ export const ENTRY_COLUMNS = [
 ]
 const BASE = 1000
 
-/** Entries `from` to `until`, of all; ids rise with time, tenants and their users come as chance has it. */
+/** Returns the entries `from` to `until`. Their ids rise with time; their tenants and users are random. */
 export function* entryRows(
   size: Size,
   from: number,

@@ -1,13 +1,13 @@
-/** Payments and the notifications that told of them: most have succeeded, a few are of each other kind. */
+/** Payments with their notifications: most have succeeded, and a few are in each of the other states. */
 import type pg from 'pg'
 import { withoutIndexes } from './copy.ts'
 import { tenantId } from './people.ts'
 import type { Size } from './sizes.ts'
 
-/** Of so many bytes as a sealed value has at the least; nobody opens it. */
+/** A dummy value with the minimum length of an encrypted value. It is never decrypted. */
 const SEALED = `decode('02' || repeat('00', 7) || '01' || repeat('ab', 40), 'hex')`
 
-/** Payments of all tenants by turns, half a minute apart, the last one now. */
+/** Creates payments for all tenants in turn, half a minute apart. The last payment is created now. */
 export async function seedPayments(
   client: pg.Client,
   { tenants, paymentsPerTenant = 0 }: Size,

@@ -7,11 +7,14 @@ import { emailOf, PASSWORD_COST, type Size, subdomainOf } from './sizes.ts'
 
 const DAY = 86_400_000
 const DEPARTMENTS = ['Cardiology', 'Emergency', 'Intensive care', 'Paediatrics', 'Surgery']
-/** Behind its admin, a tenant's first users read its lists: a caller is given few at once. */
+/**
+ * The number of auditors: the users after the admin, who read a tenant's lists. Several, as the service limits one
+ * caller.
+ */
 export const AUDITORS = 16
 const ROLES = ['doctor', 'doctor', 'doctor', 'nurse', 'nurse', 'nurse', 'nurse', 'receptionist']
 
-/** Ids of seeded rows start here, well behind what the service made at its first start. */
+/** The first id of seeded rows, well above those that the service created at its first start. */
 const BASE = 1000
 export const tenantId = (tenant: number) => BASE + tenant
 export const userId = (size: Size, tenant: number, user: number) =>
@@ -19,16 +22,16 @@ export const userId = (size: Size, tenant: number, user: number) =>
 const departmentId = (tenant: number, department: number) =>
   BASE + tenant * DEPARTMENTS.length + department
 
-/** The lower numbers sign in, all with one password; the others' is nobody's. */
+/** The number of users who can sign in, all with one password. Users from this number on have unknown passwords. */
 const SIGNING_IN = 100
 const { memoryCost, timeCost, parallelism } = PASSWORD_COST
 const base64 = (random: Chance, bytes: number) =>
   Buffer.from(random.hex(bytes), 'hex').toString('base64').replaceAll('=', '')
-/** A salt and a hash of their own, in the form of those that the service stores. */
+/** Returns a random salt and hash in the format of the service. */
 const nobodysHash = (random: Chance) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${base64(random, 16)}$${base64(random, 32)}`
 
-/** The key of an ASCII name, as the service folds it. */
+/** Returns the key of an ASCII name, as the service folds it. */
 const nameKey = (name: string) =>
   `${name
     .toLowerCase()
@@ -81,7 +84,7 @@ export function* userRows(size: Size, hash: string, now: number): Generator<Valu
         true,
         user === 0 ? 'admin' : user <= AUDITORS ? 'auditor' : random.pick(ROLES),
         user === 0 ? null : departmentId(tenant, random.below(DEPARTMENTS.length)),
-        // Of the others some are blocked.
+        // Some of the users who cannot sign in are blocked.
         user < SIGNING_IN || random.below(50) > 0,
         user < SIGNING_IN ? hash : nobodysHash(random),
         created,

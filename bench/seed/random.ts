@@ -1,20 +1,20 @@
-/** Chance that comes out the same on every run, so that two runs measure the same data. */
+/** A reproducible random generator, so that two runs measure the same data. */
 
 export interface Chance {
-  /** 0 ≤ number < 1 */
+  /** Returns a number with 0 ≤ number < 1. */
   next(): number
   below(limit: number): number
   pick<T>(from: readonly T[]): T
-  /** So many bytes, as lower-case hexadecimal digits. */
+  /** Returns this many bytes as lower-case hexadecimal digits. */
   hex(bytes: number): string
-  /** A version 4 UUID (RFC 9562 §5.4). */
+  /** Returns a version 4 UUID (RFC 9562 §5.4). */
   uuid(): string
 }
 
-/** Bytes of one step. */
+/** The number of bytes that one step generates. */
 const STEP = 4
 
-/** Mulberry32: small, fast, and even enough for names and dates. */
+/** Creates a Mulberry32 generator: small, fast, and uniform enough for names and dates. */
 export function chance(seed: number): Chance {
   let state = seed
   const next = () => {

@@ -14,7 +14,7 @@ import {
 } from './people.ts'
 import { PASSWORD, PASSWORD_COST, type Size } from './sizes.ts'
 
-/** Entries of one COPY, and so of one transaction. */
+/** The number of entries in one COPY, and therefore in one transaction. */
 const BATCH = 250_000
 
 export async function seed(
@@ -25,7 +25,7 @@ export async function seed(
   const client = new pg.Client(database)
   await client.connect()
   try {
-    // Rows that are made here need no checks against each other, nor waits for the disk.
+    // Seeded rows need no constraint checks, and need not be flushed to disk.
     await client.query(`
       set session_replication_role = replica;
       set synchronous_commit = off;
@@ -80,7 +80,7 @@ async function seedJournal(
   await moveSequence(client, 'journal')
 }
 
-/** The seeded ids came with the rows; those that the service gives go on behind them. */
+/** Advances a sequence past the seeded ids. */
 async function moveSequence(client: pg.Client, table: string): Promise<void> {
   await client.query(
     `select setval(pg_get_serial_sequence('${table}', 'id'), (select max(id) from ${table}))`,

@@ -1,4 +1,4 @@
-/** Iteration over lists, against an HTTP server that answers pages as the service does. */
+/** Iteration over lists, with an HTTP server that returns pages like the service. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, expectTypeOf, test } from 'vitest'
@@ -45,7 +45,7 @@ test('yields the records of all pages in order', async () => {
   ])
 })
 
-test('fetches no page before it is read', async () => {
+test('fetches a page only when its records are needed', async () => {
   for await (const _ of api.each('/api/patients')) break
   expect(seen).toEqual(['/api/patients?limit=100'])
 })
@@ -56,7 +56,7 @@ test('fills in the parameters of the path', async () => {
   expect(seen).toEqual(['/api/webhooks/7/deliveries?limit=100'])
 })
 
-test('throws what the service answered when a page is refused', async () => {
+test("throws the service's error when a page is refused", async () => {
   const ids: number[] = []
   const reading = (async () => {
     for await (const { id } of api.each('/api/admin/audit')) ids.push(id)
@@ -66,11 +66,11 @@ test('throws what the service answered when a page is refused', async () => {
   expect(ids).toEqual([1, 2])
 })
 
-test('accepts lists alone, and no parameter that chooses a page', () => {
+test('accepts only lists, and no parameter that chooses a page', () => {
   // @ts-expect-error The path of a webhook needs its id.
   expectTypeOf(api.each).toBeCallableWith('/api/webhooks/{webhook_id}/deliveries')
   // @ts-expect-error `each` chooses the pages.
   expectTypeOf(api.each).toBeCallableWith('/api/admin/users', { params: { query: { page: 2 } } })
-  // @ts-expect-error Health is no list.
+  // @ts-expect-error Health is not a list.
   expectTypeOf(api.each).toBeCallableWith('/api/admin/health')
 })

@@ -1,8 +1,8 @@
-/** Walks a list page by page, by the `next` key of each page, so that every record comes once. */
+/** Iterates over a list page by page. Follows the `next` cursor of each page, so that every record is returned once. */
 import type { Client as FetchClient } from 'openapi-fetch'
 import type { paths } from './generated/api.ts'
 
-/** A page of a list, as every list of the API answers it. */
+/** A page of a list, as every list operation returns it. */
 interface Page {
   items: unknown[]
   next: string | null
@@ -14,7 +14,7 @@ type PageOf<Path extends keyof paths> = paths[Path] extends {
   ? Body
   : never
 
-/** The paths that answer a list with pages. */
+/** The paths that return a list with pages. */
 export type ListPath = {
   [Path in keyof paths]: [PageOf<Path>] extends [never] ? never : Path
 }[keyof paths]
@@ -34,19 +34,19 @@ export interface ListInit<Path extends ListPath> {
   signal?: AbortSignal
 }
 
-/** `params` may be left out where the path takes no parameters of its own. */
+/** `params` may be absent if the path has no parameters. */
 export type ListArguments<Path extends ListPath> = [
   NonNullable<ParametersOf<Path>['path']>,
 ] extends [never]
   ? [init?: Partial<ListInit<Path>>]
   : [init: ListInit<Path>]
 
-/** Thrown by `each` when the service refuses a page. */
+/** The error that `each` throws when the service refuses a page. */
 export class ListError extends Error {
   override readonly name = 'ListError'
   /** The HTTP status of the refusal. */
   readonly status: number
-  /** The body of the refusal: `detail`, and `code` where there is one. */
+  /** The body of the refusal: `detail`, and `code` if there is one. */
   readonly body: unknown
 
   constructor(path: string, status: number, body: unknown) {
@@ -57,8 +57,8 @@ export class ListError extends Error {
 }
 
 /**
- * Yields the records of a list, fetching a page when the one before it has been read. Pages hold 100 records
- * unless `limit` says otherwise.
+ * Yields the records of a list. Fetches a page when all records of the previous one have been read. Pages hold 100
+ * records by default (`limit`).
  * @throws ListError when the service refuses a page
  */
 export async function* each<Path extends ListPath>(

@@ -1,4 +1,4 @@
-/** The client against a server that speaks HTTP as the service does: calls, failures, renewal of tokens. */
+/** The client against a server that speaks HTTP like the service: calls, failures and renewal of tokens. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -12,7 +12,7 @@ interface Call {
   body: unknown
 }
 
-/** What the server has been asked, and the tokens that are good at the moment. */
+/** The requests so far, and the tokens that are currently valid. */
 const seen: Call[] = []
 const good = { access: 'access-1', refresh: 'refresh-1' }
 let renewals = 0
@@ -82,17 +82,17 @@ function renew(
   }
 }
 
-/** A part now, the rest when the reader has asked for more: what is not streamed never ends. */
+/** Sends the first part of a response now and the rest on request, to test that the client streams responses. */
 let more: () => void
 function drip(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json' }).write('{"first":1')
   more = () => response.end('}')
 }
 
-/** Tokens that are good. */
+/** Returns the valid tokens. */
 const now = (): Tokens => ({ access_token: good.access, refresh_token: good.refresh })
 
-/** A client whose access token has expired. */
+/** Creates a client whose access token has expired. */
 function late(options: Partial<ClientOptions> = {}): Client {
   const tokens = { access_token: 'expired', refresh_token: good.refresh }
   return createClient({ baseUrl, tokens, ...options })
@@ -101,7 +101,7 @@ function late(options: Partial<ClientOptions> = {}): Client {
 const path = { params: { path: { dept_id: 7 } } }
 
 describe('a call', () => {
-  test('writes path, query and body as the contract has them', async () => {
+  test('writes path, query and body as in the contract', async () => {
     const api = createClient({ baseUrl })
     await api.GET('/api/admin/users', { params: { query: { page: 2, search: 'a b&c' } } })
     await api.POST('/api/auth/verify-email', { params: { query: { token: 'é' } } })
@@ -119,7 +119,7 @@ describe('a call', () => {
     expect(seen[0]?.url).toBe('/api/auth/sessions/..%2Fa%2Fb%3Fc')
   })
 
-  test('gives neither data nor error for an answer without content', async () => {
+  test('returns neither data nor error for a response without content', async () => {
     const api = createClient({
       baseUrl,
       tokens: { access_token: 'access-1', refresh_token: 'refresh-1' },
@@ -131,16 +131,19 @@ describe('a call', () => {
   test.each([
     [502, { detail: 'HTTP 502' }],
     [503, '<h1>away</h1>'],
-  ])('always gives an error for a failure, also that of a proxy: %i', async (dept_id, expected) => {
-    const { data, error } = await createClient({ baseUrl }).DELETE(
-      '/api/admin/departments/{dept_id}',
-      { params: { path: { dept_id } } },
-    )
-    expect(data).toBeUndefined()
-    expect(error).toEqual(expected)
-  })
+  ])(
+    'always returns an error for failures, also those of a proxy: %i',
+    async (dept_id, expected) => {
+      const { data, error } = await createClient({ baseUrl }).DELETE(
+        '/api/admin/departments/{dept_id}',
+        { params: { path: { dept_id } } },
+      )
+      expect(data).toBeUndefined()
+      expect(error).toEqual(expected)
+    },
+  )
 
-  test('follows no redirect, which would take the token along', async () => {
+  test('follows no redirect, which would receive the token', async () => {
     const call = late().DELETE('/api/admin/departments/{dept_id}', {
       params: { path: { dept_id: 307 } },
     })
@@ -148,13 +151,13 @@ describe('a call', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/api/admin/departments/307'])
   })
 
-  test('can be called off, and uses the fetch that it was given', async () => {
+  test('can be aborted, and uses the given fetch', async () => {
     const api = createClient({ baseUrl, fetch: (request) => fetch(request) })
     const signal = AbortSignal.abort(new Error('enough'))
     await expect(api.GET('/healthz', { signal })).rejects.toThrow('enough')
   })
 
-  test('can be read as a stream, while it still comes', async () => {
+  test('can be read as a stream while the response is still arriving', async () => {
     const { data } = await late().GET('/openapi.json', { parseAs: 'stream' })
     const reader = (data as ReadableStream<Uint8Array>).getReader()
     const decoded = async () => new TextDecoder().decode((await reader.read()).value)
@@ -177,7 +180,7 @@ describe('a call', () => {
     void (() => api.GET('/api/admin/nothing'))
   })
 
-  test('need not hold what the service has a default for', async () => {
+  test('may omit fields for which the service has a default', async () => {
     const api = createClient({ baseUrl })
     await api.POST('/api/admin/backup/restore', { body: { backup_id: 'b-1' } })
     await api.POST('/api/patients/search', { body: {} })
@@ -186,7 +189,7 @@ describe('a call', () => {
 })
 
 describe('a session', () => {
-  test('begins with the sign-in, and is in every call from then on', async () => {
+  test('starts with the sign-in, and applies to every later call', async () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     const { data } = await api.signIn({ email: 'a@b.test', password: 'secret' })
@@ -196,7 +199,7 @@ describe('a session', () => {
     expect(kept).toEqual([{ access_token: 'access-1', refresh_token: 'refresh-1' }])
   })
 
-  test('renews an expired token, and sends the call once more with its body', async () => {
+  test('renews an expired token, and sends the call with its body again', async () => {
     const body = { theme: 'dark' as const }
     expect((await late().PUT('/api/preferences/theme', { body })).response.status).toBe(200)
     expect(seen).toEqual([
@@ -213,7 +216,7 @@ describe('a session', () => {
     expect(renewals).toBe(1)
   })
 
-  test('renews again when the next token has expired as well', async () => {
+  test('renews again when the next token has expired too', async () => {
     const api = late()
     await api.GET('/api/users/me')
     good.access = 'revoked meanwhile'
@@ -221,7 +224,7 @@ describe('a session', () => {
     expect(renewals).toBe(2)
   })
 
-  test('ends when its refresh token is refused, which is told once to all', async () => {
+  test('ends when its refresh token is refused, and reports the end once', async () => {
     const kept: (Tokens | null)[] = []
     const api = late({ onTokens: (tokens) => kept.push(tokens) })
     good.refresh = 'another'
@@ -232,7 +235,7 @@ describe('a session', () => {
     expect(seen.at(-1)?.token).toBeNull()
   })
 
-  test.each([429, 503])('outlives a service that answers %i to its renewal', async (status) => {
+  test.each([429, 503])('survives a response of %i to its renewal', async (status) => {
     const api = late()
     refreshStatus = status
     expect((await api.GET('/api/users/me')).response.status).toBe(status)
@@ -240,7 +243,7 @@ describe('a session', () => {
     expect((await api.GET('/api/users/me')).response.status).toBe(200)
   })
 
-  test('ends with the sign-out, which names the session', async () => {
+  test('ends with the sign-out, which sends the refresh token', async () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     await api.signIn({ email: 'a@b.test', password: 'secret' })
@@ -254,7 +257,7 @@ describe('a session', () => {
     expect(kept.at(-1)).toBeNull()
   })
 
-  test.each([429, 503])('outlives a sign-out that is answered %i', async (status) => {
+  test.each([429, 503])('survives a sign-out with a response of %i', async (status) => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     await api.signIn({ email: 'a@b.test', password: 'secret' })
@@ -271,7 +274,7 @@ describe('a session', () => {
     expect(kept.at(-1)).toBeNull()
   })
 
-  test('outlives a sign-out that reaches nobody', async () => {
+  test('survives a sign-out without a response', async () => {
     let isCut = false
     const send = (request: Request) =>
       isCut ? Promise.reject(new TypeError('cut')) : fetch(request)
@@ -283,7 +286,7 @@ describe('a session', () => {
     expect(seen.at(-1)).toMatchObject({ url: '/api/auth/logout', token: 'Bearer access-1' })
   })
 
-  test('is over where the sign-out says that there is none, which is told once', async () => {
+  test('ends when the sign-out reports that no session exists, and reports the end once', async () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({
       baseUrl,
@@ -298,7 +301,7 @@ describe('a session', () => {
   })
 })
 
-describe('a session that has ended or was followed by another', () => {
+describe('a session that ended or was replaced by another session', () => {
   const body = { theme: 'dark' as const }
   const other = { access_token: 'access-b', refresh_token: 'refresh-b' }
   let kept: (Tokens | null)[]
@@ -307,7 +310,7 @@ describe('a session that has ended or was followed by another', () => {
     kept = []
   })
 
-  /** A client with an expired token, to which the first answer to a path comes only when it is let go. */
+  /** Creates a client with an expired token. Holds back the first response to a path until the test releases it. */
   function lateBehind(path: string) {
     const [held, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let isFirst = true
@@ -338,20 +341,23 @@ describe('a session that has ended or was followed by another', () => {
     ['its renewal comes late', '/api/auth/refresh', 200],
     ['the end of it comes late', '/api/auth/refresh', 401],
     ['the 401 itself comes late', '/api/preferences/theme', 200],
-  ])('sends no call as somebody else, and takes no tokens away: %s', async (_, path, status) => {
-    const { api, held, letGo } = lateBehind(path)
-    refreshStatus = status
-    const call = api.PUT('/api/preferences/theme', { body })
-    await held
-    await signInOther(api)
-    letGo()
-    expect((await call).response.status).toBe(401)
-    expect(tokensOf('/api/preferences/theme')).toEqual(['Bearer expired'])
-    expect((await api.GET('/api/users/me')).response.status).toBe(200)
-    expect(kept).toEqual([other])
-  })
+  ])(
+    'sends no call as another user, and keeps the tokens of the new session: %s',
+    async (_, path, status) => {
+      const { api, held, letGo } = lateBehind(path)
+      refreshStatus = status
+      const call = api.PUT('/api/preferences/theme', { body })
+      await held
+      await signInOther(api)
+      letGo()
+      expect((await call).response.status).toBe(401)
+      expect(tokensOf('/api/preferences/theme')).toEqual(['Bearer expired'])
+      expect((await api.GET('/api/users/me')).response.status).toBe(200)
+      expect(kept).toEqual([other])
+    },
+  )
 
-  test('does not have the other wait for its renewal', async () => {
+  test('does not delay the renewal of the new session', async () => {
     const { api, held, letGo } = lateBehind('/api/auth/refresh')
     const call = api.GET('/api/auth/me')
     await held
@@ -364,7 +370,7 @@ describe('a session that has ended or was followed by another', () => {
     expect(kept).toEqual([other, now()])
   })
 
-  test('does not end the other with its sign-out', async () => {
+  test('does not end the new session with its sign-out', async () => {
     const { api, held, letGo } = lateBehind('/api/auth/logout')
     const signOut = api.signOut()
     await held
@@ -375,7 +381,7 @@ describe('a session that has ended or was followed by another', () => {
     expect(kept).toEqual([other])
   })
 
-  test('is over with its sign-out, whatever its renewal brings', async () => {
+  test('ends with its sign-out, even if its tokens are renewed at the same time', async () => {
     const { api, held, letGo } = lateBehind('/api/auth/refresh')
     const call = api.GET('/api/auth/me')
     await held

@@ -1,6 +1,6 @@
 /**
- * The typed client of Wardkeep's API: openapi-fetch with the types of `server/openapi.json`, and a
- * session that renews its tokens by itself.
+ * The typed client of Wardkeep's API: openapi-fetch with the types of `server/openapi.json`, and a session that renews
+ * its tokens automatically.
  */
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import { each, type ItemOf, type ListArguments, type ListPath } from './each.ts'
@@ -11,32 +11,32 @@ export { type ItemOf, ListError, type ListPath } from './each.ts'
 export type { components, paths } from './generated/api.ts'
 export type { Tokens } from './session.ts'
 
-/** What `POST /api/auth/login` takes. */
+/** The request body of `POST /api/auth/login`. */
 export type Credentials =
   paths['/api/auth/login']['post']['requestBody']['content']['application/json']
 
-/** What `POST /api/auth/logout` takes. */
+/** The request body of `POST /api/auth/logout`. */
 type SignOut = NonNullable<
   paths['/api/auth/logout']['post']['requestBody']
 >['content']['application/json']
 
 export interface ClientOptions {
-  /** Where the service is, such as `https://wardkeep.example`. */
+  /** The URL of the service, such as `https://wardkeep.example`. */
   baseUrl: string
-  /** The tokens of an earlier sign-in, to go on with it. */
+  /** The tokens of an earlier sign-in, to continue its session. */
   tokens?: Tokens
-  /** Told of every new pair of tokens, and of null when the session has ended; for keeping them. */
+  /** Receives every new pair of tokens, and null when the session has ended. Save them here. */
   onTokens?: (tokens: Tokens | null) => void
   fetch?: (request: Request) => Promise<Response>
 }
 
 export interface Client extends FetchClient<paths> {
-  /** Signs in and goes on with the tokens. Returns what `POST /api/auth/login` returns. */
+  /** Signs in and uses the tokens from then on. Returns the response of `POST /api/auth/login`. */
   signIn(credentials: Credentials): ReturnType<typeof login>
   /**
-   * Ends the session, or with `all_devices` all of the user's. Returns what `POST /api/auth/logout` returns.
-   * The tokens are forgotten when the session has ended, by this call or before (401). After any other error it
-   * lives on, and this can be called again.
+   * Ends the session, or all sessions of the user with `all_devices`. Returns the response of `POST /api/auth/logout`.
+   * Drops the tokens if the session has ended, by this call or earlier (401). After any other error the session stays,
+   * and the call can be repeated.
    */
   signOut(options?: { all_devices?: boolean }): ReturnType<typeof logout>
   /**
@@ -52,7 +52,7 @@ export interface Client extends FetchClient<paths> {
 const login = (api: FetchClient<paths>, body: Credentials) => api.POST('/api/auth/login', { body })
 const logout = (api: FetchClient<paths>, body: SignOut) => api.POST('/api/auth/logout', { body })
 
-/** Opens a client. It sends nothing before the first call. */
+/** Creates a client. It sends nothing before the first call. */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, fetch: send = globalThis.fetch } = options
   const session = openSession({
@@ -65,7 +65,7 @@ export function createClient(options: ClientOptions): Client {
     baseUrl,
     fetch: async (request) => withReason(await session.fetch(request)),
     headers: { accept: 'application/json' },
-    // The service never redirects; what does would be given the token.
+    // The service never redirects. Any other server that does would receive the token.
     redirect: 'error',
   })
   return Object.assign(api, {
@@ -81,14 +81,14 @@ export function createClient(options: ClientOptions): Client {
       const refresh_token = own?.tokens.refresh_token ?? null
       const answer = await logout(api, { refresh_token, all_devices })
       const { ok, status } = answer.response
-      // What still lives needs its tokens, to be ended later.
+      // A session that is still active keeps its tokens, so that it can be ended later.
       if (own && (ok || status === 401)) session.end(own)
       return answer
     },
   })
 }
 
-/** A proxy's refusal may come without a body; callers tell a failure by `error` being there. */
+/** Adds an error to a refusal without a body, as from a proxy, because callers detect failures by `error`. */
 async function withReason(answer: Response): Promise<Response> {
   if (answer.ok || (await answer.clone().text()) !== '') return answer
   const { status, statusText } = answer

@@ -1,4 +1,4 @@
-/** The tokens of a session: sent with every call, renewed once for all calls that need it. */
+/** The tokens of a session. They are sent with every call, and renewed once for all calls that need new ones. */
 
 export interface Tokens {
   access_token: string
@@ -13,8 +13,8 @@ export interface SessionOptions {
 }
 
 /**
- * What one sign-in has begun. Whoever signs in next has another: a call knows by it whether those tokens
- * are still its own, as it must never go out as somebody else.
+ * The session of one sign-in. The next sign-in creates another session. A call compares the two, so that it is never
+ * sent as another user.
  */
 export interface SignedIn {
   tokens: Tokens
@@ -23,11 +23,11 @@ export interface SignedIn {
 
 export interface Session {
   current(): SignedIn | undefined
-  /** Goes on with the tokens of a sign-in. */
+  /** Starts the session of a sign-in with its tokens. */
   begin(tokens: Tokens): void
-  /** Forgets the tokens of this sign-in; those of a later one stay. */
+  /** Drops the tokens of this session. The tokens of a later session stay. */
   end(of: SignedIn): void
-  /** Sends a request with the access token; renews it and sends once more where it has expired. */
+  /** Sends a request with the access token. Renews an expired token and sends the request again. */
   fetch(request: Request): Promise<Response>
 }
 
@@ -45,7 +45,9 @@ export function openSession({ tokens, onTokens, send, refreshUrl }: SessionOptio
     onTokens?.(null)
   }
 
-  /** Returns undefined once there are new tokens or the session is over, else the answer that says why there are none. */
+  /**
+   * Returns undefined after the tokens were renewed or the session has ended, otherwise the response with the error.
+   */
   async function renew(of: SignedIn): Promise<Response | undefined> {
     const answer = await send(
       new Request(refreshUrl, {
@@ -62,7 +64,7 @@ export function openSession({ tokens, onTokens, send, refreshUrl }: SessionOptio
       onTokens?.(of.tokens)
       return undefined
     }
-    // Only a refusal ends the session: a service that is away or busy can be asked again.
+    // Only a 401 ends the session. If the service is unavailable or busy, the renewal can be tried again.
     if (answer.status === 401) end(of)
     return answer
   }
@@ -75,7 +77,7 @@ export function openSession({ tokens, onTokens, send, refreshUrl }: SessionOptio
       if (!current) return send(request)
       const own = current
       const used = own.tokens
-      // The copy holds the body, should it have to be sent a second time.
+      // The copy keeps the body for a second attempt.
       const again = request.clone()
       const answer = await send(withToken(request, used))
       if (!isExpired(answer)) return answer
@@ -96,7 +98,7 @@ function withToken(request: Request, { access_token }: Tokens): Request {
   return request
 }
 
-/** RFC 6750 §3.1: a token that has expired, was revoked or is otherwise no longer good. */
+/** Returns true for an expired, revoked or otherwise invalid token (RFC 6750 §3.1). */
 function isExpired(answer: Response): boolean {
   const challenge = answer.headers.get('www-authenticate') ?? ''
   return answer.status === 401 && challenge.includes('error="invalid_token"')

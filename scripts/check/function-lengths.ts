@@ -1,10 +1,10 @@
-/** How long functions are, by TypeScript's own reading of the files. */
+/** The lengths of functions, measured with TypeScript's parser. */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 
-/** A screen: of a function's own lines, those of functions inside it counted apart. */
+/** The maximum lines without nested functions: one screen. Lines of nested functions count separately. */
 const MAX_OWN_LINES = 60
-/** With all functions inside it. */
+/** The maximum lines including all nested functions. */
 const MAX_LINES = 150
 
 export interface FunctionLength {
@@ -14,7 +14,7 @@ export interface FunctionLength {
   all: number
 }
 
-/** Returns what is too long in the files, a line each; there are no exceptions. */
+/** Returns a line for each function that is too long, without exceptions. */
 export function tooLongFunctions(files: readonly string[]): string[] {
   return files.flatMap((file) =>
     functionsOf(file, readFileSync(file, 'utf8'))
@@ -26,15 +26,15 @@ export function tooLongFunctions(files: readonly string[]): string[] {
 }
 
 /**
- * Every function of a source text, outermost first. Blank lines count. A call of `operation` does not:
- * a table of operations is data, and as long as the interface is.
+ * Returns every function of a source text, outermost first. Blank lines count. Calls of `operation` do not count,
+ * because a table of operations is data and as long as the interface.
  */
 export function functionsOf(file: string, text: string): FunctionLength[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
   const lineOf = (position: number) => source.getLineAndCharacterOfPosition(position).line
   const found: FunctionLength[] = []
 
-  /** @param around the functions that hold the node, the outermost first */
+  /** @param around the enclosing functions of the node, the outermost first */
   function visit(node: ts.Node, around: readonly FunctionLength[]): void {
     const line = lineOf(node.getStart(source)) + 1
     const lines = lineOf(node.end) + 2 - line
@@ -43,7 +43,7 @@ export function functionsOf(file: string, text: string): FunctionLength[] {
       for (const entry of around) entry.all -= lines
       if (holder) holder.own -= lines
     } else if (isFunction(node)) {
-      // One that stands within a line takes none away from its holder.
+      // The lines of a one-line function are not subtracted from the enclosing function.
       if (holder && lines > 1) holder.own -= lines
       const entry = { name: nameOf(node), line, own: lines, all: lines }
       found.push(entry)

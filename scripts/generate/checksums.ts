@@ -1,6 +1,6 @@
 /** The committed checksums of migrations, which freeze each migration from its first commit on. */
 import { readFile } from 'node:fs/promises'
-import { type Migration, readMigrations } from '../../server/src/platform/db/migrate.ts'
+import { type Migration, readMigrations } from '../../server/src/platform/schema/migrate.ts'
 
 export const CHECKSUMS = new URL('../../server/migrations/checksums.txt', import.meta.url)
 

@@ -1,4 +1,4 @@
-/** What the service is, as it says it itself: opened without listening, on a database that is thrown away. */
+/** Describes the service itself. Opens it on a temporary database, without listening for requests. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,23 +7,32 @@ import { openApp } from '../../server/src/app.ts'
 import { readConfig } from '../../server/src/config/config.ts'
 import { givenOnly } from '../../server/src/platform/crypto/index.ts'
 import { ownerClient } from '../../server/src/platform/db/connection.ts'
-import { startEmbedded } from '../../server/src/platform/db/embedded/index.ts'
 import type { DatabaseAddress } from '../../server/src/platform/db/index.ts'
-import { migrate } from '../../server/src/platform/db/migrate.ts'
-import { dumpSchema } from '../../server/src/platform/db/schema-dump.ts'
+import { startEmbedded } from '../../server/src/platform/embedded/index.ts'
 import { openLog } from '../../server/src/platform/observe/log.ts'
+import { migrate } from '../../server/src/platform/schema/migrate.ts'
+import { dumpSchema } from '../../server/src/platform/schema/schema-dump.ts'
+import { metricTable } from './metrics.ts'
 
-/** Returns the OpenAPI document, and the schema as the migrations make it. */
-export async function describe(): Promise<{ contract: object; schema: string }> {
+interface Description {
+  /** The OpenAPI document. */
+  contract: object
+  /** The schema after the migrations. */
+  schema: string
+  /** The table of the service's own metrics. */
+  metrics: string
+}
+
+export async function describe(): Promise<Description> {
   const dataDir = await mkdtemp(join(tmpdir(), 'wardkeep-generate-'))
   const log = openLog('error')
   try {
     const embedded = await startEmbedded({ dataDir, log, settings: { fsync: 'off' } })
     try {
       await migrate(embedded.connection, log)
-      // Before the service makes partitions of today, which are none of the migrations'.
+      // Read before the service creates today's partitions, which are not part of the migrations.
       const schema = await schemaOf(embedded.connection)
-      return { contract: await contractOf(embedded.connection, dataDir), schema }
+      return { ...(await interfaceOf(embedded.connection, dataDir)), schema }
     } finally {
       await embedded.stop()
     }
@@ -42,7 +51,10 @@ async function schemaOf(address: DatabaseAddress): Promise<string> {
   }
 }
 
-async function contractOf(address: DatabaseAddress, dataDir: string): Promise<object> {
+async function interfaceOf(
+  address: DatabaseAddress,
+  dataDir: string,
+): Promise<Omit<Description, 'schema'>> {
   const app = await openApp({
     config: { ...readConfig({}), DATA_DIR: dataDir },
     address,
@@ -52,7 +64,8 @@ async function contractOf(address: DatabaseAddress, dataDir: string): Promise<ob
     role: 'api',
   })
   try {
-    return (await app.server.inject('/openapi.json')).json()
+    const contract = (await app.server.inject('/openapi.json')).json()
+    return { contract, metrics: metricTable(app.metrics.registry) }
   } finally {
     await app.close()
   }

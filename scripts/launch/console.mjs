@@ -5,7 +5,7 @@ import path from 'node:path'
 import { exclusively } from './exclusive.mjs'
 import { runQuietly } from './run-quietly.mjs'
 
-/** Everything that determines the build. The console imports only types from the client. */
+/** The files that determine the build. The console imports only types from the client. */
 const sources = [
   'console/index.html',
   'console/package.json',
@@ -29,7 +29,7 @@ export function consoleStamp(root) {
   return hash.digest('hex')
 }
 
-/** Returns true when `console/dist` was built from the present sources. */
+/** Returns true if `console/dist` was built from the current sources. */
 export function isConsoleBuilt(root) {
   const stamp = path.join(root, 'console/dist', stampFile)
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === consoleStamp(root)
@@ -56,7 +56,7 @@ export async function prepareConsole(root, { node, env, started, say }) {
         done()
         return undefined
       }
-      // Another build may have succeeded at the same time.
+      // Another launcher may have finished the build in the meantime.
       if (isConsoleBuilt(root)) return undefined
       rmSync(path.join(root, 'console/dist'), { recursive: true, force: true })
       return gistOf(output) || `The build ended with ${outcome}.`
@@ -74,7 +74,7 @@ function filesBelow(root, source) {
     .flatMap((name) => filesBelow(root, `${source}/${name}`))
 }
 
-/** Returns the first lines that are not stack frames. They name the cause. */
+/** Returns the first lines of the output that are not stack frames. They name the cause. */
 function gistOf(output) {
   const lines = output.split('\n').filter((line) => line.trim() !== '' && !/^\s+at /.test(line))
   return lines.slice(0, 8).join('\n')

@@ -7,7 +7,7 @@ import { consoleStamp, isConsoleBuilt, prepareConsole, stampFile } from './conso
 
 const launchModule = path.join(import.meta.dirname, 'console.mjs')
 
-/** Stands in for the build: writes the stamp, and counts the builds. */
+/** A replacement for the build that writes the stamp and counts the builds. */
 const BUILD = `
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { consoleStamp } from ${JSON.stringify(launchModule)}
@@ -47,7 +47,7 @@ function prepare() {
 const countBuilds = async () => (await readFile(path.join(root, 'builds'), 'utf8')).length
 
 describe('the console', () => {
-  it('is built when it is missing, and kept while its sources stay the same', async () => {
+  it('is built when it is missing, and reused while its sources stay the same', async () => {
     expect(isConsoleBuilt(root)).toBe(false)
     expect(await prepare()).toBeUndefined()
     expect(await prepare()).toBeUndefined()
@@ -90,7 +90,7 @@ describe('the console', () => {
 })
 
 describe('a build that fails', () => {
-  it('returns its reason without a stack, and leaves no outdated console', async () => {
+  it('returns the reason without a stack, and leaves no outdated console', async () => {
     await prepare()
     await write('scripts/build-console.mjs', 'throw new Error("unexpected token in users.tsx")')
     const reason = await prepare()
@@ -101,7 +101,7 @@ describe('a build that fails', () => {
     expect(said).not.toContain('Waiting for another launcher that is setting up …')
   })
 
-  it('is tried again at the next start', async () => {
+  it('is repeated at the next start', async () => {
     await write('scripts/build-console.mjs', 'process.exit(3)')
     expect(await prepare()).toBe('The build ended with 3.')
     await write('scripts/build-console.mjs', BUILD)

@@ -1,10 +1,10 @@
-/** Lets one launcher at a time change the work tree; a dead one's claim lapses. */
+/** Lets one launcher at a time change the work tree. The claim of a launcher that died expires. */
 import { mkdirSync, renameSync, rmdirSync, statSync, utimesSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const lapsesAfter = 20_000
 
-/** Runs `work` while holding the folder `claim`, whose time is renewed as a sign of life. */
+/** Runs `work` while this process owns the folder `claim`, and renews the folder's modification time regularly. */
 export async function exclusively(claim, { say, work }) {
   for (let tries = 0; !taken(claim); tries += 1) {
     if (tries === 0) say('Waiting for another launcher that is setting up …')
@@ -20,7 +20,7 @@ export async function exclusively(claim, { say, work }) {
   }
 }
 
-/** Making a folder is atomic: of two launchers exactly one succeeds. */
+/** Tries to acquire the claim. Creating a folder is atomic, so only one of two launchers succeeds. */
 function taken(claim) {
   try {
     mkdirSync(claim)
@@ -36,7 +36,7 @@ function isLapsed(claim) {
   return found !== undefined && Date.now() - found.mtimeMs > lapsesAfter
 }
 
-/** Moved away before it is judged again: another launcher may have replaced it in between. */
+/** Discards an expired claim. Renames it before checking it again, because another launcher may have replaced it. */
 function discard(claim) {
   const aside = `${claim}-lapsed-${process.pid}`
   try {

@@ -7,16 +7,16 @@ import { runNpm } from './npm.mjs'
 import { lockOfNode, oldestNode } from './plan.mjs'
 
 /**
- * Installs the package into `home`, with the content that `integrity` names or not at all. It is installed
- * aside and renamed when complete, so that an interrupted install is never used.
- * @throws LaunchError when the package cannot be fetched, or its Node does not run on this machine
+ * Installs the package into `home` if its content matches `integrity`. Installs into another folder first and renames
+ * it, so that an interrupted install is never used.
+ * @throws LaunchError when the package cannot be downloaded, or its Node does not run on this machine
  */
 export async function fetchNode({ npm, home, ...wanted }) {
   const spec = `${wanted.name}@${wanted.release}`
   const aside = `${home}-unfinished`
   rmSync(aside, { recursive: true, force: true })
   mkdirSync(aside, { recursive: true })
-  // A package.json of its own keeps npm from installing into the repository.
+  // A separate package.json keeps npm from installing into the repository.
   for (const [file, text] of Object.entries(lockOfNode(wanted)))
     writeFileSync(path.join(aside, file), `${text}\n`)
   await runNpm({

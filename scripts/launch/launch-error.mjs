@@ -1,2 +1,2 @@
-/** A reason for not launching, as a sentence that says what to do; printed without a stack. */
+/** A reason for not launching: an error message with the next step. Printed without a stack trace. */
 export class LaunchError extends Error {}

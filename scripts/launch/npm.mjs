@@ -1,11 +1,14 @@
-/** Finds npm and runs it quietly; what it said is shown when it fails. */
+/** Finds npm and runs it quietly. Its output is shown when it fails. */
 import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { LaunchError } from './launch-error.mjs'
 import { adviceFor } from './plan.mjs'
 import { runQuietly } from './run-quietly.mjs'
 
-/** npm's JavaScript: the one that called us, else beside this node, else the one in the PATH. */
+/**
+ * Returns the path of npm's JavaScript: of the npm that called us, else the one next to this node, else the one in
+ * PATH.
+ */
 export function npmCli() {
   const beside = path.dirname(process.execPath)
   const places = [
@@ -34,7 +37,7 @@ export async function runNpm({ npm, node, cwd, args, env, failure }) {
   }
 }
 
-/** The first lines name the cause; what follows are stack frames and the place of npm's log. */
+/** Returns the first lines of the output, which name the cause. Omits stack frames and the path of npm's log. */
 function gistOf(output) {
   const lines = output.split('\n').filter((line) => !/^npm \w+\s*$|^npm \w+ +at /.test(line))
   return lines.slice(0, 8).join('\n')

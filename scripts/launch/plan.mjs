@@ -1,11 +1,11 @@
-/** Decides what the launcher has to do; pure, so that its decisions are tested without a network. */
+/** Decides what the launcher has to do. Contains only pure functions, so that tests need no network. */
 import { createHash } from 'node:crypto'
 
 export const oldestNode = 24
 
 /**
- * The npm packages that hold nothing but the node binary, each with the hash of its one release that is
- * taken. macOS has not every release.
+ * The npm packages that contain only the node binary, each with the hash of the pinned release. macOS does not have
+ * every release.
  */
 const packages = {
   'linux-x64': {
@@ -45,7 +45,7 @@ const packages = {
   },
 }
 
-/** Which node runs: undefined for the present one, else the package to fetch it from. */
+/** Returns the Node package to download, or undefined if the current Node can be used. */
 export function nodeToFetch({ version, platform, arch }) {
   if (Number.parseInt(version, 10) >= oldestNode) return undefined
   const found = packages[`${platform}-${arch}`]
@@ -54,7 +54,7 @@ export function nodeToFetch({ version, platform, arch }) {
   return { name, release, integrity, binary: `node_modules/${name}/${binary}` }
 }
 
-/** What `npm ci` installs this one package from, refusing any other content. */
+/** Returns the files that make `npm ci` install this one package, and reject any other content. */
 export function lockOfNode({ name, release, integrity }) {
   const manifest = { private: true, dependencies: { [name]: release } }
   const lock = {
@@ -64,14 +64,14 @@ export function lockOfNode({ name, release, integrity }) {
   return { 'package.json': JSON.stringify(manifest), 'package-lock.json': JSON.stringify(lock) }
 }
 
-/** What the stamp of a finished install holds: the lock file, and the platform it was made on. */
+/** Returns the stamp of a finished install: the lock file, and the platform of the install. */
 export function stampOf({ lock, platform, arch }) {
   return createHash('sha256').update(`${platform}-${arch}\n${lock}`).digest('hex')
 }
 
 /**
- * Whether a `node_modules` that npm made without us is what the lock file asks for. `installed` is
- * npm's own record of the tree; optional packages of other platforms have no place in it.
+ * Returns whether a `node_modules` that npm installed directly matches the lock file. `installed` is npm's own record
+ * of the tree. Optional packages for other platforms are ignored.
  */
 export function isInstalledAsLocked({ lock, installed, platform, arch }) {
   const wanted = packagesOf(lock)
@@ -84,7 +84,7 @@ export function isInstalledAsLocked({ lock, installed, platform, arch }) {
   )
 }
 
-/** Only what is downloaded: the workspaces themselves are links to what lies in the work tree. */
+/** Returns the downloaded packages. Workspaces are links to folders of the work tree. */
 function packagesOf(lock) {
   const all = Object.entries(JSON.parse(lock).packages ?? {})
   return Object.fromEntries(
@@ -108,7 +108,7 @@ const causes = [
   ],
 ]
 
-/** The sentence for what npm said when it failed. */
+/** Returns advice that matches npm's output after a failure. */
 export function adviceFor(output) {
   const cause = causes.find(([pattern]) => pattern.test(output))
   return cause ? cause[1] : "npm's own words are above."

@@ -1,4 +1,4 @@
-/** Brings a Node that is new enough and the dependencies of the lock file; nothing when both are there. */
+/** Installs a recent Node and the dependencies in the lock file, unless both are installed. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
@@ -12,7 +12,7 @@ import { isInstalledAsLocked, nodeToFetch, oldestNode, stampOf } from './plan.mj
 const { platform, arch, execPath } = process
 const say = (line) => console.error(line)
 
-/** Returns the node to run everything with. */
+/** Installs what is missing. Returns the path of the `node` that runs everything. */
 export async function prepare(root) {
   const runtime = path.join(root, '.runtime')
   const fetch = nodeToFetch({ version: process.versions.node, platform, arch })
@@ -42,13 +42,13 @@ export async function prepare(root) {
   return node
 }
 
-/** What a program run by `node` should see: itself as the `node` of the PATH. */
+/** Returns the environment for a program run by `node`. The `node` in its PATH is the same one. */
 export function environmentFor(node) {
   const own = path.dirname(node) + path.delimiter
   const key = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   const before = process.env[key] ?? ''
   const PATH = before.startsWith(own) ? before : own + before
-  // A thread for each processor to hash passwords on, and one that is left for files.
+  // One thread per processor for password hashes, and one for files.
   const threads = String(Math.max(4, availableParallelism() + 1))
   return {
     UV_THREADPOOL_SIZE: threads,
@@ -59,7 +59,10 @@ export function environmentFor(node) {
   }
 }
 
-/** Builds the console if its sources have changed. Says why a build failed; everything else works without it. */
+/**
+ * Builds the console if its sources have changed. Reports a failed build, but continues, because only the console needs
+ * it.
+ */
 export async function buildConsole(root, node) {
   try {
     const failure = await prepareConsole(root, { node, env: environmentFor(node), started, say })
@@ -69,6 +72,11 @@ export async function buildConsole(root, node) {
     if (error instanceof LaunchError) throw error
     say(`The console could not be built: ${error.message}. Everything else starts without it.`)
   }
+}
+
+/** Installs the dependencies in a folder's lock file, unless they are installed. */
+export async function installDependencies(folder, node) {
+  if (!isInstalled(folder)) await install({ npm: npmCli(), node, root: folder })
 }
 
 async function fetchNewerNode({ npm, home, fetch }) {
@@ -94,8 +102,8 @@ async function install({ npm, node, root }) {
 }
 
 /**
- * `npm ci` empties node_modules first, so a stamp in it means that an install was finished. A tree
- * made by npm directly bears no stamp or an old one, and gets it when it is what the lock file says.
+ * Returns whether the install is finished. `npm ci` empties node_modules first, so a stamp in it marks a finished
+ * install. A tree installed by npm directly has no stamp or an old one, and gets one if it matches the lock file.
  */
 function isInstalled(root) {
   const lock = lockOf(root)

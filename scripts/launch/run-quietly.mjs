@@ -5,9 +5,9 @@ import { LaunchError } from './launch-error.mjs'
 const stops = ['SIGINT', 'SIGTERM']
 
 /**
- * Runs a program and returns its output, with `outcome` 0 when it succeeded. Signals are passed on, and the promise
- * settles only after the program has ended: the caller may hold a claim on the work tree.
- * @throws LaunchError when a signal stopped it
+ * Runs a program and returns its output, with `outcome` 0 if it succeeded. Forwards signals, and settles only after the
+ * program has ended, because the caller may hold a claim on the work tree.
+ * @throws LaunchError when a signal stopped the program
  */
 export async function runQuietly({ node, args, cwd, env }) {
   const child = spawn(node, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,7 +1,5 @@
-/*
- * Shifts the wall clock of a process by SHIFT_SECONDS, and the times of files with it. Timers and the
- * monotonic clock stay as they are. libfaketime also delays PostgreSQL's own timeouts, so tests of these hang.
- */
+/* Shifts the wall clock of a process by SHIFT_SECONDS, and the times of files with it. Timers and the monotonic
+   clock do not change. libfaketime also delays PostgreSQL's own timeouts, so tests of these hang. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -71,7 +69,7 @@ int statx(int folder, const char *restrict path, int flags, unsigned mask, struc
   return (int)failed;
 }
 
-/* Node reads the times of files by this one. */
+/* Node reads the times of files through this function. */
 long syscall(long number, ...) {
   long given[6];
   va_list list;

@@ -79,7 +79,7 @@ export interface paths {
         };
         /**
          * Export audit entries
-         * @description Streams the entries that match the filters, latest first, as CSV or as JSON lines. It ends before the first entry of the export itself, and breaks off if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row; an apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once on a node.
+         * @description Streams the entries that match the filters, latest first, as CSV or as JSON lines. The export does not include its own entries, and it is aborted if the caller is signed out. CSV is UTF-8 with a byte order mark and a header row. An apostrophe before `=`, `+`, `-`, `@`, a tab or a line break keeps spreadsheets from running a cell as a formula. A user can run two exports at once on a node.
          *
          *     Callers: superadmin, admin, auditor.
          *
@@ -458,6 +458,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the overview
+         * @description Returns what may need attention, the figures of the last 24 hours and the state of every component. The call stays fast on large tenants. Counts above 10,000 and busy series are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/payment-notifications": {
         parameters: {
             query?: never;
@@ -539,7 +561,7 @@ export interface paths {
         put?: never;
         /**
          * Process a notification again
-         * @description Processes a notification that failed or is unverified again now.
+         * @description Immediately processes a failed or unverified notification again.
          *
          *     Callers: superadmin, admin.
          *
@@ -607,7 +629,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm a fix
-         * @description Repairs the fault as it is found now, checks again, and returns the fix.
+         * @description Scans for the fault again, repairs what is found, checks the result, and returns the fix.
          *
          *     Callers: superadmin.
          *
@@ -629,7 +651,7 @@ export interface paths {
         };
         /**
          * List fixes
-         * @description Returns every known fault with what was found and what a repair would change, all on one page.
+         * @description Returns every known fault on one page, with its findings and what a repair would change.
          *
          *     Callers: superadmin, admin.
          */
@@ -654,7 +676,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a fix
-         * @description Removes a fix from the catalogue. The service does not look for its fault until the fix is seeded again.
+         * @description Removes a fix from the catalogue. The service does not scan for its fault until the fix is seeded again.
          *
          *     Callers: superadmin.
          *
@@ -721,7 +743,7 @@ export interface paths {
         };
         /**
          * List tenants
-         * @description Returns every tenant for a superadmin, otherwise only the own one.
+         * @description Returns every tenant for a superadmin, and only their own tenant for other callers.
          *
          *     Callers: superadmin, admin, auditor.
          */
@@ -1055,7 +1077,7 @@ export interface paths {
         };
         /**
          * Get what the service offers
-         * @description Returns which optional functions this service is configured for, so that a client can hide the others.
+         * @description Returns the optional features that this service is configured for, so that a client can hide the others.
          *
          *     No access token is needed.
          */
@@ -1171,7 +1193,7 @@ export interface paths {
         put?: never;
         /**
          * Refresh the tokens
-         * @description Exchanges a refresh token for new tokens of the same session. Each refresh token works once: using a spent one ends the session, because it may have been stolen.
+         * @description Exchanges a refresh token for new tokens of the same session. Each refresh token works once: sending a used one ends the session, because it may have been stolen.
          *
          *     No access token is needed.
          *
@@ -1455,7 +1477,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in to the console
-         * @description Signs in as `POST /api/auth/login` does, with the same limits. The refresh token is set as the cookie `__Host-wardkeep`, which no script can read, and is not part of the answer. A session that the browser had before is ended. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         * @description Signs in as `POST /api/auth/login` does, with the same limits. The refresh token is set as the cookie `__Host-wardkeep`, which scripts cannot read, and is not part of the response. The previous session of the browser is ended. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
          *
          *     No access token is needed.
          *
@@ -1487,7 +1509,7 @@ export interface paths {
         put?: never;
         /**
          * Continue a session of the console
-         * @description Returns a new access token for the session of the cookie `__Host-wardkeep`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting `idle_minutes` is refused. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         * @description Returns a new access token for the session of the cookie `__Host-wardkeep`, and 204 without a cookie. The refresh token in the cookie is replaced once it is a minute old. A session that was idle for longer than the tenant's setting `idle_minutes` is rejected. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
          *
          *     No access token is needed.
          *
@@ -1509,7 +1531,7 @@ export interface paths {
         };
         /**
          * Describe the sign-in page of the console
-         * @description Returns the tenant that the host names, the people of the demo tenant while there is one, and what people can do without signing in.
+         * @description Returns the tenant that the host names, the users of the demo tenant while it exists, and what users can do without signing in.
          *
          *     No access token is needed.
          */
@@ -1609,7 +1631,7 @@ export interface paths {
         };
         /**
          * List patients
-         * @description Returns a page of the patients that the caller sees. `search` finds an exact name or identifier; prefer `POST /api/patients/search`, which keeps the term out of URLs and logs.
+         * @description Returns a page of the patients that the caller can see. `search` finds an exact name or identifier; prefer `POST /api/patients/search`, which keeps the term out of URLs and logs.
          *
          *     Callers: admin, doctor, nurse, receptionist, auditor.
          *
@@ -1619,7 +1641,7 @@ export interface paths {
         put?: never;
         /**
          * Create a patient
-         * @description Creates a patient in the caller's department unless another one is named. Every field is encrypted before it is stored. `possible_duplicates` lists visible patients with the same name and birth date.
+         * @description Creates a patient in the caller's department unless the request sets another one. Every field is encrypted before it is stored. `possible_duplicates` lists visible patients with the same name and birth date.
          *
          *     Callers: admin, doctor, nurse, receptionist.
          *
@@ -1643,7 +1665,7 @@ export interface paths {
         put?: never;
         /**
          * Break the glass
-         * @description Opens the record of a patient whom the caller does not see, for four hours, and requires a reason. The administrators of the tenant are notified by mail. Limited to 10 per hour and user.
+         * @description Gives the caller access for four hours to a patient whom they cannot see otherwise (emergency access). Requires a reason. The administrators of the tenant are notified by mail. Limited to 10 per hour and user.
          *
          *     Callers: doctor, nurse.
          *
@@ -1667,7 +1689,7 @@ export interface paths {
         put?: never;
         /**
          * Search patients
-         * @description Returns the same page as `GET /api/patients` with the search term in the body. The audit log holds which patients were found, never the term.
+         * @description Returns the same page as `GET /api/patients` with the search term in the body. The audit log records which patients were found, never the search term.
          *
          *     Callers: admin, doctor, nurse, receptionist, auditor.
          *
@@ -1689,7 +1711,7 @@ export interface paths {
         };
         /**
          * Get a patient
-         * @description Returns one patient that the caller sees. A receptionist does not receive clinical fields.
+         * @description Returns one patient that the caller can see. A receptionist does not receive clinical fields.
          *
          *     Callers: admin, doctor, nurse, receptionist, auditor.
          *
@@ -1729,7 +1751,7 @@ export interface paths {
         };
         /**
          * List the accesses to a patient
-         * @description Returns who has read, listed, found, changed or exported the record, latest first.
+         * @description Returns who read, listed, found, changed or exported the record, latest first.
          *
          *     Callers: admin, auditor.
          */
@@ -2300,7 +2322,7 @@ export interface components {
         AdminHealth: {
             /** @enum {string} */
             status: "ok" | "degraded" | "down";
-            /** @description true when there may be several tenants */
+            /** @description True if the service can have several tenants. */
             tenant_mode: boolean;
             /** @example true */
             encryption_enabled: boolean;
@@ -2321,10 +2343,12 @@ export interface components {
                 /** @example 0.4 */
                 latency_ms: number;
             };
-            /** @description the state of each component */
+            /** @description The state of each component. */
             checks: {
                 [key: string]: "ok" | "degraded" | "down";
             };
+            /** @description The components, with the reason, the time and the runbook of each problem. */
+            components: components["schemas"]["HealthComponent"][];
         };
         AuditAction: {
             /** @example user.blocked */
@@ -2335,7 +2359,7 @@ export interface components {
              * @example user
              * @enum {string}
              */
-            group: "tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
+            group: "tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
             /**
              * @description The type of the resource that its entries are about.
              * @example user
@@ -2391,7 +2415,7 @@ export interface components {
             backup_id: string;
             /** @enum {string} */
             type: "full" | "tenant";
-            /** @description null for a backup of everything */
+            /** @description Null for a full backup. */
             tenant_id: number | null;
             /**
              * @example completed
@@ -2409,26 +2433,26 @@ export interface components {
             records: number | null;
             /** Format: date-time */
             created_at: string;
-            /** @description user; null for the schedule and the command line */
+            /** @description The user who created the backup. Null for the schedule and the command line. */
             created_by: number | null;
             schema_version: number | null;
             /** @enum {string} */
             reason: "request" | "schedule" | "safety";
             /**
              * Format: date-time
-             * @description when the whole file was last proven to be readable
+             * @description When the whole file was last verified by reading it.
              */
             verified_at: string | null;
-            /** @description what the last drill took to restore it */
+            /** @description Duration of the last test restore in seconds. */
             drill_seconds: number | null;
             /**
              * Format: date-time
-             * @description until when the store lets nobody delete it; null where no lock is known
+             * @description The end of the lock in the backup store. The backup cannot be deleted before. Null without a lock.
              */
             locked_until: string | null;
             /**
              * Format: date-time
-             * @description when it was written anew without tenants that were purged
+             * @description When the file was rewritten to remove purged tenants.
              */
             rewritten_at: string | null;
             /** @description Why the backup or its verification failed. */
@@ -2463,7 +2487,7 @@ export interface components {
         };
         CacheStats: {
             /**
-             * @description which node answers: the figures are its own
+             * @description The node that responds. All figures are of this node.
              * @example node-1
              */
             node: string;
@@ -2472,14 +2496,14 @@ export interface components {
             /** @example 1200 */
             entries: number;
             /**
-             * @description of all tenants together
+             * @description The limit for all tenants together.
              * @example 10000
              */
             max_entries: number;
             /** @example 2500000 */
             bytes: number;
             /**
-             * @description of all tenants together
+             * @description The limit for all tenants together.
              * @example 67108864
              */
             max_bytes: number;
@@ -2488,13 +2512,13 @@ export interface components {
             /** @example 1000 */
             misses: number;
             /**
-             * @description 0 before the first read
+             * @description The share of reads that were answered from the cache. 0 before the first read.
              * @example 0.9
              */
             hit_ratio: number;
-            /** @description dropped to make room */
+            /** @description Patients removed to make room. */
             evictions: number;
-            /** @description dropped for their age */
+            /** @description Patients removed because of their age. */
             expirations: number;
             /** @example 300 */
             ttl_seconds: number;
@@ -2509,9 +2533,9 @@ export interface components {
             registration_available: boolean;
             /** @example true */
             totp_available: boolean;
-            /** @description true when there may be several tenants */
+            /** @description True if the service can have several tenants. */
             tenant_mode: boolean;
-            /** @description true when a demo tenant is kept */
+            /** @description True if the service provides a demo tenant. */
             demo_mode: boolean;
         };
         ConsoleTokens: {
@@ -2534,12 +2558,12 @@ export interface components {
             /** @example Nora Nurse */
             full_name: string;
             demo_mode: boolean;
-            /** @description true when the session can do nothing but set up a second factor */
+            /** @description True if the session can only set up a second factor. */
             enrolment_required: boolean;
-            /** @description true when the session can do nothing but change the own password */
+            /** @description True if the session can only change the password of the user. */
             password_change_required: boolean;
             /**
-             * @description Minutes after which the console signs out a user who does nothing.
+             * @description Minutes of inactivity after which the console signs the user out.
              * @example 15
              */
             idle_minutes: number;
@@ -2586,7 +2610,7 @@ export interface components {
             allergies?: string[];
             /** @example Pacemaker since 2019 */
             notes?: string | null;
-            /** @description the fields that your role does not see */
+            /** @description The fields that are hidden from the role of the caller. */
             redacted?: string[];
             /**
              * @description Visible patients with the same name and birth date.
@@ -2612,14 +2636,14 @@ export interface components {
         };
         Discarded: {
             /**
-             * @description notifications that were deleted
+             * @description The number of notifications that were deleted.
              * @example 12
              */
             discarded: number;
         };
         EndedSessions: {
             /**
-             * @description Sessions that were ended.
+             * @description The number of sessions that were ended.
              * @example 2
              */
             ended: number;
@@ -2630,7 +2654,7 @@ export interface components {
             /** @example A user was created */
             description: string;
             /**
-             * @description the whole body of a message
+             * @description The complete body of a message.
              * @example {
              *       "type": "user.created",
              *       "tenant_id": 3,
@@ -2652,7 +2676,7 @@ export interface components {
             /** @example The head doctor of a department is blocked or no longer a doctor. */
             description: string;
             /**
-             * @description what a repair does; without one, what to do instead
+             * @description What the repair does, or what to do about a fault without a repair.
              * @example Removes the head doctor from the department.
              */
             plan: string;
@@ -2664,27 +2688,27 @@ export interface components {
             status: "idle" | "proposed" | "applied" | "failed";
             automatic: boolean;
             /**
-             * @description false where people have to decide
+             * @description False if the fault has no automatic repair.
              * @example true
              */
             repairable: boolean;
-            /** @description why it waits although it is automatic, or why it has failed */
+            /** @description Why an automatic repair is waiting for confirmation, or why the repair failed. */
             reason: string | null;
-            /** @description why the last look could tell nothing */
+            /** @description Why the last scan could not detect the fault. */
             unknown: string | null;
             occurrences: number;
-            /** @description the first 20 of what was found */
+            /** @description The first 20 findings. */
             evidence: components["schemas"]["FixFinding"][];
             /** Format: date-time */
             last_detected_at: string | null;
             /** Format: date-time */
             applied_at: string | null;
-            /** @description user; null where it was applied by itself */
+            /** @description The user who confirmed the repair. Null if it was applied automatically. */
             applied_by: number | null;
             result: components["schemas"]["FixResult"] | null;
         };
         FixFinding: {
-            /** @description null for the platform's */
+            /** @description Null for a finding of the whole platform. */
             tenant_id: number | null;
             /** @example department 12 */
             subject: string;
@@ -2718,21 +2742,42 @@ export interface components {
                 high: number;
                 critical: number;
             };
-            /** @description findings of all fixes */
+            /** @description The number of findings of all fixes. */
             occurrences: number;
-            /** @description of all that was applied, what ended well; null before the first */
+            /** @description The share of repairs that succeeded. Null before the first repair. */
             success_rate: number | null;
             last_scan: {
                 /** Format: date-time */
                 at: string;
                 duration_ms: number;
-                /** @description fixes whose detectors ran */
+                /** @description The number of fixes that were scanned for. */
                 looked_at: number;
-                /** @description of these, those that could tell nothing */
+                /** @description The number of fixes whose scan failed. */
                 unknown: number;
             } | null;
         };
-        /** @description Every fault of the input */
+        HealthComponent: {
+            /** @example backups */
+            name: string;
+            /** @enum {string} */
+            state: "ok" | "degraded" | "down";
+            /**
+             * @description Why it is not `ok`.
+             * @example The newest verified backup is older than two intervals of BACKUP_SCHEDULE.
+             */
+            reason: string | null;
+            /**
+             * Format: date-time
+             * @description Since when the component has been in this state, if known.
+             */
+            since: string | null;
+            /**
+             * @description The runbook for this problem, a page in `docs/runbooks`.
+             * @example backups.md
+             */
+            runbook: string | null;
+        };
+        /** @description All errors in the input. */
         InvalidInput: {
             detail: {
                 loc: string[];
@@ -2782,26 +2827,26 @@ export interface components {
             allergies?: string[];
             /** @example Pacemaker since 2019 */
             notes?: string | null;
-            /** @description the fields that your role does not see */
+            /** @description The fields that are hidden from the role of the caller. */
             redacted?: string[];
-            /** @description true where what is sealed does not open; it is left out */
+            /** @description True if encrypted fields cannot be decrypted. They are left out. */
             unreadable?: boolean;
         };
         Message: {
-            /** @example The address is confirmed */
+            /** @example Your e-mail address is confirmed */
             detail: string;
             email_verified: boolean | null;
         };
         MessengerStatus: {
             /**
-             * @description whether the service has a bot
+             * @description Whether the messenger is configured.
              * @example true
              */
             enabled: boolean;
             /** @example true */
             linked: boolean;
             /**
-             * @description the chat's; null where it has none, or does not open
+             * @description The user name of the chat. Null if the chat has none or if it cannot be decrypted.
              * @example nora_n
              */
             username: string | null;
@@ -2811,6 +2856,587 @@ export interface components {
             available_events: string[];
             /** @example north_clinic_bot */
             bot_username: string | null;
+        };
+        Overview: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description The tenant of the overview. Null for all tenants. */
+            tenant_id: number | null;
+            /** @description What may need attention. */
+            attention: {
+                /**
+                 * @description The registrations that are waiting for approval, counted up to 10,000.
+                 * @example {
+                 *       "count": 3,
+                 *       "oldest_since": null
+                 *     }
+                 */
+                registrations: {
+                    /** @example 3 */
+                    count: number;
+                    /** Format: date-time */
+                    oldest_since: string | null;
+                } | null;
+                /**
+                 * @description The webhooks that have been failing for a minute or longer, and those that the service has deactivated.
+                 * @example {
+                 *       "count": 2,
+                 *       "items": [
+                 *         {
+                 *           "id": 1,
+                 *           "tenant_id": 1,
+                 *           "host": "lis.example",
+                 *           "reason": "failing",
+                 *           "since": null
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                webhooks: {
+                    /** @example 2 */
+                    count: number;
+                    /** @description The three webhooks that started to fail last. */
+                    items: {
+                        id: number;
+                        tenant_id: number;
+                        /**
+                         * @description The host of the URL, without its path.
+                         * @example lis.example
+                         */
+                        host: string;
+                        /**
+                         * @description `failing`: every attempt fails. `deactivated`: the receiver failed for too long. `gone`: the receiver responded with 410.
+                         * @enum {string}
+                         */
+                        reason: "failing" | "deactivated" | "gone";
+                        /** Format: date-time */
+                        since: string | null;
+                    }[];
+                } | null;
+                /**
+                 * @description The unverified or failed notifications of configured payment providers, counted up to 10,000.
+                 * @example {
+                 *       "unverified": 2,
+                 *       "failed": 0,
+                 *       "oldest_since": null
+                 *     }
+                 */
+                payment_notifications: {
+                    /** @example 2 */
+                    unverified: number;
+                    /** @example 0 */
+                    failed: number;
+                    /** Format: date-time */
+                    oldest_since: string | null;
+                } | null;
+                /**
+                 * @description The last rotation of keys. Null for administrators of a tenant.
+                 * @example {
+                 *       "is_failed": false,
+                 *       "failed_at": null
+                 *     }
+                 */
+                key_rotation: {
+                    /** @description Whether the last rotation failed. */
+                    is_failed: boolean;
+                    /** Format: date-time */
+                    failed_at: string | null;
+                } | null;
+                /**
+                 * @description The newest verified backup of the whole installation.
+                 * @example {
+                 *       "created_at": null,
+                 *       "verified_at": null,
+                 *       "drill_seconds": 41.2,
+                 *       "is_scheduled": true,
+                 *       "is_late": false
+                 *     }
+                 */
+                backups: {
+                    /**
+                     * Format: date-time
+                     * @description When the backup was created. Null while no backup is verified.
+                     */
+                    created_at: string | null;
+                    /**
+                     * Format: date-time
+                     * @description When the file was last verified.
+                     */
+                    verified_at: string | null;
+                    /**
+                     * @description Duration of the last test restore in seconds. Null before the first one.
+                     * @example 41.2
+                     */
+                    drill_seconds: number | null;
+                    /**
+                     * @description Whether backups are scheduled.
+                     * @example true
+                     */
+                    is_scheduled: boolean;
+                    /**
+                     * @description Whether two intervals of the schedule have passed without a newer verified backup.
+                     * @example false
+                     */
+                    is_late: boolean;
+                } | null;
+                /**
+                 * @description The jobs that failed within seven days and were not followed by a completed job of the same kind.
+                 * @example {
+                 *       "count": 1,
+                 *       "items": [
+                 *         {
+                 *           "job_id": "0b6e1a52-7c1d-4f0e-9d53-2f5a8e1c9b7d",
+                 *           "tenant_id": null,
+                 *           "kind": "create",
+                 *           "failed_at": "2026-11-21T08:30:00.000Z"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                backup_jobs: {
+                    /** @example 1 */
+                    count: number;
+                    /** @description The latest three jobs. */
+                    items: {
+                        /**
+                         * Format: uuid
+                         * @example 0b6e1a52-7c1d-4f0e-9d53-2f5a8e1c9b7d
+                         */
+                        job_id: string;
+                        /** @description Null for jobs of the whole installation. */
+                        tenant_id: number | null;
+                        /** @enum {string} */
+                        kind: "create" | "restore" | "forget";
+                        /** Format: date-time */
+                        failed_at: string;
+                    }[];
+                } | null;
+                /**
+                 * @description The faults with a proposed repair, a failed repair or no automatic repair.
+                 * @example {
+                 *       "count": 1,
+                 *       "severity": null,
+                 *       "title": "Department without an active head doctor",
+                 *       "since": null
+                 *     }
+                 */
+                repairs: {
+                    /** @example 1 */
+                    count: number;
+                    /**
+                     * @description The highest severity.
+                     * @enum {string|null}
+                     */
+                    severity: "low" | "medium" | "high" | "critical" | null;
+                    /**
+                     * @description The title of the newest fault.
+                     * @example Department without an active head doctor
+                     */
+                    title: string | null;
+                    /**
+                     * Format: date-time
+                     * @description When the newest fault was found.
+                     */
+                    since: string | null;
+                } | null;
+            };
+            /** @description The figures, and the series of the last 24 hours. */
+            counts: {
+                /**
+                 * @example {
+                 *       "total": 12,
+                 *       "is_estimate": false
+                 *     }
+                 */
+                departments: {
+                    /** @example 12 */
+                    total: number;
+                    /** @description True if the number is above 10,000 and therefore an estimate. */
+                    is_estimate: boolean;
+                } | null;
+                /**
+                 * @description The users who can sign in.
+                 * @example {
+                 *       "active": 128,
+                 *       "is_estimate": false
+                 *     }
+                 */
+                users: {
+                    /** @example 128 */
+                    active: number;
+                    /** @description True if the number is above 10,000 and therefore an estimate. */
+                    is_estimate: boolean;
+                } | null;
+                /**
+                 * @description The sign-ins and changes of the last 24 hours.
+                 * @example {
+                 *       "sign_ins": 649,
+                 *       "refused_sign_ins": 649,
+                 *       "changes": 649,
+                 *       "is_estimate": false,
+                 *       "hourly": {
+                 *         "sign_ins": [
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1
+                 *         ],
+                 *         "refused_sign_ins": [
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1
+                 *         ],
+                 *         "changes": [
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                activity: {
+                    /** @example 649 */
+                    sign_ins: number;
+                    /** @example 649 */
+                    refused_sign_ins: number;
+                    /** @example 649 */
+                    changes: number;
+                    /** @description True if any quarter of an hour has more than 250 audit entries, so that counts are estimated. */
+                    is_estimate: boolean;
+                    hourly: {
+                        /**
+                         * @description Sign-ins, for each hour starting with `since`.
+                         * @example [
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1
+                         *     ]
+                         */
+                        sign_ins: number[];
+                        /**
+                         * @description Refused sign-ins, for each hour starting with `since`.
+                         * @example [
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1
+                         *     ]
+                         */
+                        refused_sign_ins: number[];
+                        /**
+                         * @description Changes, for each hour starting with `since`.
+                         * @example [
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1
+                         *     ]
+                         */
+                        changes: number[];
+                    };
+                } | null;
+                /**
+                 * @example {
+                 *       "total": 20000,
+                 *       "is_estimate": false
+                 *     }
+                 */
+                patients: {
+                    /** @example 20000 */
+                    total: number;
+                    /** @description True if the number is above 10,000 and therefore an estimate. */
+                    is_estimate: boolean;
+                } | null;
+                /**
+                 * @description Null for all tenants.
+                 * @example {
+                 *       "total": 2,
+                 *       "active": 2,
+                 *       "waiting": 12
+                 *     }
+                 */
+                webhooks: {
+                    /** @example 2 */
+                    total: number;
+                    /** @example 2 */
+                    active: number;
+                    /**
+                     * @description The waiting deliveries, counted up to 1,000.
+                     * @example 12
+                     */
+                    waiting: number;
+                } | null;
+                /**
+                 * @description The deliveries of the events of the last 24 hours. Null for all tenants.
+                 * @example {
+                 *       "delivered": 2,
+                 *       "failed": 2,
+                 *       "is_estimate": false,
+                 *       "hourly": {
+                 *         "delivered": [
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1
+                 *         ],
+                 *         "failed": [
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1,
+                 *           3,
+                 *           0,
+                 *           2,
+                 *           4,
+                 *           1
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                deliveries: {
+                    /** @example 2 */
+                    delivered: number;
+                    /** @example 2 */
+                    failed: number;
+                    /** @description True if a webhook has very many deliveries in a quarter of an hour, so that counts are estimated. */
+                    is_estimate: boolean;
+                    hourly: {
+                        /**
+                         * @description Deliveries that succeeded, by the time of the event, for each hour starting with `since`.
+                         * @example [
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1
+                         *     ]
+                         */
+                        delivered: number[];
+                        /**
+                         * @description Deliveries that failed for good, by the time of the event, for each hour starting with `since`.
+                         * @example [
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1,
+                         *       3,
+                         *       0,
+                         *       2,
+                         *       4,
+                         *       1
+                         *     ]
+                         */
+                        failed: number[];
+                    };
+                } | null;
+            };
+            /**
+             * Format: date-time
+             * @description The start of the first hour of every series.
+             */
+            since: string;
+            health: {
+                /** @enum {string} */
+                status: "ok" | "degraded" | "down";
+                components: components["schemas"]["HealthComponent"][];
+            };
+            /**
+             * @description The parts that could not be read in time, such as `counts.deliveries`. They are null.
+             * @example []
+             */
+            missing: string[];
         };
         OwnProfile: {
             id: number;
@@ -2831,7 +3457,7 @@ export interface components {
             /** @example true */
             is_active: boolean;
             /**
-             * @description pending: registered and waiting for approval
+             * @description `pending` users have registered and are waiting for approval.
              * @enum {string}
              */
             status: "active" | "blocked" | "pending";
@@ -2844,7 +3470,7 @@ export interface components {
             /** Format: date-time */
             last_login_at: string | null;
             /**
-             * @description Minutes after which the console signs out a user who does nothing.
+             * @description Minutes of inactivity after which the console signs the user out.
              * @example 15
              */
             idle_minutes: number;
@@ -2891,13 +3517,13 @@ export interface components {
             allergies?: string[];
             /** @example Pacemaker since 2019 */
             notes?: string | null;
-            /** @description the fields that your role does not see */
+            /** @description The fields that are hidden from the role of the caller. */
             redacted?: string[];
         };
         PatientAccess: {
             id: number;
             /**
-             * @description of the journal: patient.read, patient.updated and so on
+             * @description The action in the audit log, such as `patient.read` or `patient.updated`.
              * @example patient.read
              */
             action: string;
@@ -2905,12 +3531,12 @@ export interface components {
             /** @example dora.doctor@north.example */
             user_email: string | null;
             /**
-             * @description as it is now; null once the user is deleted
+             * @description The current name. Null once the user is deleted.
              * @example Dora Doctor
              */
             user_name: string | null;
             /**
-             * @description as it is now
+             * @description The current role.
              * @enum {string|null}
              */
             user_role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor" | null;
@@ -2922,12 +3548,12 @@ export interface components {
             user_agent: string | null;
             /** @example 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c */
             request_id: string | null;
-            /** @description of a change, what it was about */
+            /** @description The changed fields, for a change. */
             fields?: string[];
             grant?: {
                 id: number;
                 purpose: string;
-                /** @description null where it does not open */
+                /** @description Null if it cannot be decrypted. */
                 reason: string | null;
                 /** Format: date-time */
                 granted_at: string;
@@ -2956,11 +3582,11 @@ export interface components {
              */
             status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
             /**
-             * @description in minor units: with an exponent of 2 they are hundredths
+             * @description The amount in minor units, such as cents. `currency_exponent` is the number of decimal places.
              * @example 10000
              */
             amount: number;
-            /** @description in minor units: with an exponent of 2 they are hundredths */
+            /** @description The amount in minor units, such as cents. `currency_exponent` is the number of decimal places. */
             amount_refunded: number;
             /**
              * @description ISO 4217
@@ -2968,11 +3594,11 @@ export interface components {
              */
             currency: string;
             /**
-             * @description digits of the currency behind its mark
+             * @description The number of decimal places of the currency.
              * @example 2
              */
             currency_exponent: number;
-            /** @description true for a payment of the provider's test mode, in which no money moves */
+            /** @description True for a payment in the provider's test mode, without real money. */
             test: boolean;
             /** Format: date-time */
             created_at: string;
@@ -2984,7 +3610,7 @@ export interface components {
             /** @enum {string} */
             provider: "cardnet" | "paygate";
             /**
-             * @description names the event: the same for every repeat of it
+             * @description Identifies the event. Repeated notifications of an event have the same key.
              * @example evt_5Yh2
              */
             event_key: string;
@@ -2995,7 +3621,7 @@ export interface components {
             payment_id: number | null;
             tenant_id: number | null;
             /**
-             * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @description `received`: waiting to be processed. `superseded`: a newer state is already stored. `unverified`: not confirmed to come from the provider.
              * @example applied
              * @enum {string}
              */
@@ -3018,7 +3644,7 @@ export interface components {
             /** @enum {string} */
             provider: "cardnet" | "paygate";
             /**
-             * @description names the event: the same for every repeat of it
+             * @description Identifies the event. Repeated notifications of an event have the same key.
              * @example evt_5Yh2
              */
             event_key: string;
@@ -3029,7 +3655,7 @@ export interface components {
             payment_id: number | null;
             tenant_id: number | null;
             /**
-             * @description received: it waits; superseded: it said nothing newer; unverified: nobody has proven it
+             * @description `received`: waiting to be processed. `superseded`: a newer state is already stored. `unverified`: not confirmed to come from the provider.
              * @example applied
              * @enum {string}
              */
@@ -3047,7 +3673,7 @@ export interface components {
             /** Format: date-time */
             next_attempt_at: string | null;
             /**
-             * @description as it was sent
+             * @description The body as it was received.
              * @example {"id":"evt_5Yh2","type":"payment.succeeded"}
              */
             body: string;
@@ -3065,11 +3691,11 @@ export interface components {
              */
             status: "pending" | "authorized" | "failed" | "canceled" | "succeeded" | "partially_refunded" | "refunded";
             /**
-             * @description in minor units: with an exponent of 2 they are hundredths
+             * @description The amount in minor units, such as cents. `currency_exponent` is the number of decimal places.
              * @example 10000
              */
             amount: number;
-            /** @description in minor units: with an exponent of 2 they are hundredths */
+            /** @description The amount in minor units, such as cents. `currency_exponent` is the number of decimal places. */
             amount_refunded: number;
             /**
              * @description ISO 4217
@@ -3077,17 +3703,17 @@ export interface components {
              */
             currency: string;
             /**
-             * @description digits of the currency behind its mark
+             * @description The number of decimal places of the currency.
              * @example 2
              */
             currency_exponent: number;
-            /** @description true for a payment of the provider's test mode, in which no money moves */
+            /** @description True for a payment in the provider's test mode, without real money. */
             test: boolean;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description the latest 100, latest first */
+            /** @description The latest 100 notifications, latest first. */
             notifications: components["schemas"]["PaymentNotification"][];
         };
         Preferences: {
@@ -3104,7 +3730,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string | null;
         };
-        /** @description A refusal: a sentence for people and a code for programs */
+        /** @description An error with a sentence for people and a code for programs. */
         Problem: {
             detail: string;
             code: string;
@@ -3128,7 +3754,7 @@ export interface components {
             /** @example true */
             is_active: boolean;
             /**
-             * @description pending: registered and waiting for approval
+             * @description `pending` users have registered and are waiting for approval.
              * @enum {string}
              */
             status: "active" | "blocked" | "pending";
@@ -3168,14 +3794,14 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /**
-             * @description why it is inactive: by an administrator, or as its receiver failed or is gone
+             * @description Why the webhook is inactive: deactivated by an administrator, or because its receiver failed for too long or no longer exists.
              * @enum {string|null}
              */
             disabled_reason: "admin" | "failing" | "gone" | null;
             /** Format: date-time */
             failing_since: string | null;
             /**
-             * @description where the service has made it; shown this once
+             * @description The generated secret, shown only in this response. Left out if the request sent a secret.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret?: string;
@@ -3210,13 +3836,13 @@ export interface components {
             };
             /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             safety_backup_id: string | null;
-            /** @description tenants of the backup that were purged, and left out */
+            /** @description Tenants of the backup that were not restored because they were purged. */
             purged: number[];
-            /** @description records of the backup that were destroyed, such as purged patients, and left out: how many, by table */
+            /** @description The number of records, by table, that were not restored because they were purged, such as purged patients. */
             purged_records: {
                 [key: string]: number;
             };
-            /** @description tenants that are younger than the backup, or were put back since it, and were deleted: they can be put back */
+            /** @description Tenants that were created or restored after the backup and were deleted by this restore. They can be restored. */
             deleted: number[];
         };
         Rotation: {
@@ -3228,7 +3854,7 @@ export interface components {
              */
             status: "idle" | "running" | "completed" | "failed";
             /**
-             * @description the key-encryption key that it has brought
+             * @description The new key-encryption key of this rotation.
              * @example 2
              */
             key_id: number | null;
@@ -3237,7 +3863,7 @@ export interface components {
             /** @example 9100 */
             records_done: number;
             records_failed: number;
-            /** @description why it has failed */
+            /** @description Why the rotation failed. */
             reason: string | null;
             /** Format: date-time */
             started_at: string | null;
@@ -3253,7 +3879,7 @@ export interface components {
              */
             status: "idle" | "running" | "completed" | "failed";
             /**
-             * @description the key-encryption key that it has brought
+             * @description The new key-encryption key of this rotation.
              * @example 2
              */
             key_id: number | null;
@@ -3262,17 +3888,17 @@ export interface components {
             /** @example 9100 */
             records_done: number;
             records_failed: number;
-            /** @description why it has failed */
+            /** @description Why the rotation failed. */
             reason: string | null;
             /** Format: date-time */
             started_at: string | null;
             /** Format: date-time */
             finished_at: string | null;
-            /** @description all is sealed anew, and this transaction began before every node knew the new keys: until it is over the old ones stay */
+            /** @description All data is re-encrypted, but this transaction is older than the new keys. The old keys are kept until it ends. */
             waits_for: {
-                /** @description of its connection, as in pg_stat_activity */
+                /** @description The process id of the connection, as in pg_stat_activity. */
                 pid: number;
-                /** @description as whoever connected has named it */
+                /** @description The application name of the connection. */
                 application: string;
                 /** Format: date-time */
                 since: string;
@@ -3351,21 +3977,21 @@ export interface components {
             /** @example Nora Nurse */
             full_name: string;
             demo_mode: boolean;
-            /** @description true when the session can do nothing but set up a second factor */
+            /** @description True if the session can only set up a second factor. */
             enrolment_required: boolean;
-            /** @description true when the session can do nothing but change the own password */
+            /** @description True if the session can only change the password of the user. */
             password_change_required: boolean;
         };
         TotpSetup: {
             /**
-             * @description base32, for typing in by hand
+             * @description The secret in base32, to enter by hand.
              * @example JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP
              */
             secret: string;
             /** @example otpauth://totp/North%20Clinic:nora.nurse@north.example?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=North%20Clinic */
             otpauth_url: string;
             /**
-             * @description the URL as a QR code, an SVG image
+             * @description The URL as a QR code in an SVG image.
              * @example <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 41 41"/>
              */
             qr_svg: string;
@@ -3389,7 +4015,7 @@ export interface components {
             /** @example true */
             is_active: boolean;
             /**
-             * @description pending: registered and waiting for approval
+             * @description `pending` users have registered and are waiting for approval.
              * @enum {string}
              */
             status: "active" | "blocked" | "pending";
@@ -3413,7 +4039,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /**
-             * @description why it is inactive: by an administrator, or as its receiver failed or is gone
+             * @description Why the webhook is inactive: deactivated by an administrator, or because its receiver failed for too long or no longer exists.
              * @enum {string|null}
              */
             disabled_reason: "admin" | "failing" | "gone" | null;
@@ -3430,7 +4056,7 @@ export interface components {
             /** @example 200 */
             status_code: number | null;
             /**
-             * @description a code for programs; null when it was delivered
+             * @description The error as a code for programs. Null after a successful attempt.
              * @enum {string|null}
              */
             error: "address_forbidden" | "name_not_resolved" | "connection_refused" | "connection_failed" | "connection_lost" | "tls_failed" | "timed_out" | "answer_invalid" | "status" | null;
@@ -3449,17 +4075,17 @@ export interface components {
             /** @example user.created */
             event: string;
             /**
-             * @description held: it waits until the webhook is active again; failed: it was given up
+             * @description `held`: waiting until the webhook is active again. `failed`: all attempts failed, so the delivery was abandoned.
              * @example delivered
              * @enum {string}
              */
             status: "pending" | "held" | "delivered" | "failed";
             /**
-             * @description in all
+             * @description The total number of attempts.
              * @example 1
              */
             attempts_count: number;
-            /** @description the latest 20 at most, the earliest first */
+            /** @description The latest 20 attempts, earliest first. */
             attempts: components["schemas"]["WebhookAttempt"][];
             /** Format: date-time */
             next_attempt_at: string | null;
@@ -3497,25 +4123,25 @@ export interface components {
             /** Format: date-time */
             until: string;
             /**
-             * @description running: its events are being queued; completed: all of them are
+             * @description `running`: events are being queued. `completed`: all events are queued.
              * @example running
              * @enum {string}
              */
             state: "running" | "completed" | "cancelled" | "failed";
             /**
-             * @description events so far that the webhook wants
+             * @description The number of events found so far that the webhook subscribes to.
              * @example 40
              */
             found: number;
             /**
-             * @description of those it has queued, not delivered yet
+             * @description The number of queued deliveries that are still waiting.
              * @example 2
              */
             waiting: number;
             /** @example 38 */
             delivered: number;
             /**
-             * @description given up
+             * @description The number of deliveries that failed for good.
              * @example 0
              */
             failed: number;
@@ -3532,7 +4158,7 @@ export interface components {
             /** @example 41 */
             duration_ms: number;
             /**
-             * @description a code for programs; null when it was delivered
+             * @description The error as a code for programs. Null after a successful attempt.
              * @enum {string|null}
              */
             error: "address_forbidden" | "name_not_resolved" | "connection_refused" | "connection_failed" | "connection_lost" | "tls_failed" | "timed_out" | "answer_invalid" | "status" | null;
@@ -3561,6 +4187,8 @@ export interface components {
                 people: {
                     /** @example nurse@demo.local */
                     email: string;
+                    /** @example Nora Pfleger */
+                    full_name: string;
                     /**
                      * @example nurse
                      * @enum {string}
@@ -3573,7 +4201,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         400: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3604,7 +4232,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         403: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3619,7 +4247,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         409: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3634,7 +4262,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is encoded */
+        /** @description The request body has a Content-Encoding */
         415: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3649,7 +4277,7 @@ export interface components {
                 };
             };
         };
-        /** @description The file has no such part */
+        /** @description The requested range is outside the file */
         416: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3664,7 +4292,7 @@ export interface components {
                 };
             };
         };
-        /** @description `Expect` asks for something other than `100-continue` */
+        /** @description `Expect` has a value other than `100-continue` */
         417: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3721,7 +4349,7 @@ export interface components {
                 };
             };
         };
-        /** @description A fault of the service */
+        /** @description Internal error */
         500: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3736,7 +4364,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         503: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3752,7 +4380,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         "400-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3767,7 +4395,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         "400.invalid_signature": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3782,7 +4410,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         "400.link_code_invalid": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3797,7 +4425,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         "400.link_expired": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3812,7 +4440,7 @@ export interface components {
                 };
             };
         };
-        /** @description The request or its link is not acceptable */
+        /** @description The request is malformed, or its link or code is invalid */
         "400.notification_unreadable": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3859,7 +4487,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3874,7 +4502,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403-3": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3889,7 +4517,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403-4": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3904,7 +4532,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.account_blocked.tenant_inactive.email_unverified": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3919,7 +4547,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.account_blocked.tenant_inactive.email_unverified-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3934,7 +4562,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.clinical_fields": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3949,7 +4577,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.other_tenant": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3964,7 +4592,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.other_tenant.superadmin_required": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3979,7 +4607,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.role_required": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -3994,7 +4622,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.superadmin_required": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4009,7 +4637,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.tenant_inactive.registration_closed.role_not_offered": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4024,7 +4652,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_code": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4039,7 +4667,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_password": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4054,7 +4682,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_password-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4069,7 +4697,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_password-3": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4084,7 +4712,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_password-4": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4099,7 +4727,7 @@ export interface components {
                 };
             };
         };
-        /** @description Not allowed */
+        /** @description The caller is not allowed to do this */
         "403.wrong_secret": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4129,7 +4757,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.address_confirmed": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4144,7 +4772,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.backup_in_use.backup_locked": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4159,7 +4787,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.backup_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4174,7 +4802,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.chat_linked": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4189,7 +4817,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.conflict": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4204,7 +4832,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.department_name_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4219,7 +4847,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.email_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4234,7 +4862,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.fix_not_proposed.fix_busy": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4249,7 +4877,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.identifier_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4264,7 +4892,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.last_superadmin.tenant_protected": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4279,7 +4907,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.notification_settled": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4294,7 +4922,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.own_account": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4309,7 +4937,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.own_account.last_superadmin": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4324,7 +4952,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.replay_over": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4339,7 +4967,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.replay_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4354,7 +4982,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.restore_refused.restore_running": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4369,7 +4997,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.rotation_running.key_in_use": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4384,7 +5012,37 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
+        "409.status_changed": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "status_changed" | "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
+        "409.status_changed.own_account.last_superadmin": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "status_changed" | "own_account" | "last_superadmin" | "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
         "409.subdomain_taken": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4399,7 +5057,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.too_many_webhooks": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4414,7 +5072,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.totp_demanded": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4429,7 +5087,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.totp_enabled": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4444,7 +5102,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.totp_enabled.totp_not_set_up": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4459,7 +5117,7 @@ export interface components {
                 };
             };
         };
-        /** @description Conflicts with the state of the records */
+        /** @description The request conflicts with the current state of a record */
         "409.webhook_inactive": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4474,7 +5132,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than 128 KiB */
+        /** @description The request body is larger than 128 KiB */
         "413.128-KiB": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4489,7 +5147,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than 16 KiB */
+        /** @description The request body is larger than 16 KiB */
         "413.16-KiB": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4504,7 +5162,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than 256 KiB */
+        /** @description The request body is larger than 256 KiB */
         "413.256-KiB": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4519,7 +5177,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than 64 KiB */
+        /** @description The request body is larger than 64 KiB */
         "413.64-KiB": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4550,7 +5208,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4566,7 +5224,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.backup_store_away.backup_file_gone": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4582,7 +5240,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.messenger_unconfigured": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4598,7 +5256,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.messenger_unconfigured.overloaded": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4614,7 +5272,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.overloaded": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4630,7 +5288,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.stopping": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4646,7 +5304,7 @@ export interface components {
                 };
             };
         };
-        /** @description The database is away or the service is busy */
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
         "503.stopping-2": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4666,15 +5324,15 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description Finds the request in the log */
+        /** @description Identifies the request in the log */
         RequestId: string;
-        /** @description Seconds to wait before trying again */
+        /** @description Seconds to wait before a retry */
         RetryAfter: number;
-        /** @description RFC 6750 challenge */
+        /** @description The authentication challenge (RFC 6750) */
         WwwAuthenticate: string;
-        /** @description Requests left and seconds until more */
+        /** @description Remaining requests, and seconds until the limit resets */
         RateLimit: string;
-        /** @description Requests allowed in a window */
+        /** @description Requests allowed per time window */
         RateLimitPolicy: string;
     };
     pathItems: never;
@@ -4748,7 +5406,7 @@ export interface operations {
                 /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
                 action?: string[];
                 /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
-                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                group?: ("tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
                 /** @description Only actions by this user, and changes to their account and sessions. */
@@ -4761,9 +5419,9 @@ export interface operations {
                 request_id?: string;
                 /** @description Only entries of requests from this IP address, written as in the entries. */
                 ip?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 from_date?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 to_date?: string;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
@@ -4773,7 +5431,7 @@ export interface operations {
                 sort_by?: "created_at" | "id";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -4901,14 +5559,14 @@ export interface operations {
     exportAuditEntries: {
         parameters: {
             query?: {
-                /** @description The format of the file: comma-separated values, or one JSON object a line. */
+                /** @description The format of the file: `csv` (comma-separated values) or `ndjson` (one JSON object per line). */
                 format?: "csv" | "ndjson";
                 /** @description Only entries of this tenant. For superadmins. */
                 tenant_id?: number;
                 /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
                 action?: string[];
                 /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
-                group?: ("tenant" | "outbound" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                group?: ("tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
                 /** @description Only actions by this user, and changes to their account and sessions. */
@@ -4921,9 +5579,9 @@ export interface operations {
                 request_id?: string;
                 /** @description Only entries of requests from this IP address, written as in the entries. */
                 ip?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 from_date?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 to_date?: string;
             };
             header?: never;
@@ -4977,7 +5635,7 @@ export interface operations {
                  */
                 "application/json": {
                     /**
-                     * @description full: everything, for superadmins; tenant: the own one, or that of tenant_id
+                     * @description `full`: all tenants, for superadmins. `tenant`: the tenant of the caller, or the one in `tenant_id`.
                      * @enum {string}
                      */
                     type?: "full" | "tenant";
@@ -5023,7 +5681,7 @@ export interface operations {
     downloadBackup: {
         parameters: {
             query?: {
-                /** @description Answers 404 if the backup is of another type. */
+                /** @description The expected type. Returns 404 for a backup of another type. */
                 type?: "full" | "tenant";
             };
             header?: never;
@@ -5148,21 +5806,21 @@ export interface operations {
                 "application/json": {
                     backup_id: string;
                     /**
-                     * @description tenant with a full backup puts the clinic of tenant_id back, and no other
+                     * @description `tenant` with a full backup restores only the tenant in `tenant_id`.
                      * @enum {string}
                      */
                     type?: "full" | "tenant";
                     tenant_id?: number;
-                    /** @description true, unless dry_run is */
+                    /** @description Must be true unless `dry_run` is true. */
                     confirm?: boolean;
                     /**
-                     * @description merged: who was blocked, deleted or lowered since stays so; backup (superadmins): as it was then
+                     * @description `merged`: accounts that were blocked, deleted or demoted since the backup stay so. `backup` (superadmins only): restores access exactly as it was.
                      * @default merged
                      * @enum {string}
                      */
                     access?: "merged" | "backup";
                     /**
-                     * @description say what a restore would do, and touch nothing
+                     * @description Return what a restore would change without changing anything.
                      * @default false
                      */
                     dry_run?: boolean;
@@ -5336,7 +5994,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description on the node that answers */
+                        /** @description The number of patients removed on the node that responds. */
                         removed: number;
                     };
                 };
@@ -5390,7 +6048,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description on the node that answers */
+                        /** @description The number of patients removed on the node that responds. */
                         invalidated: number;
                     };
                 };
@@ -5500,19 +6158,19 @@ export interface operations {
                      */
                     "application/json": {
                         /**
-                         * @description each id counts once
+                         * @description The number of distinct ids in the request.
                          * @example 2
                          */
                         requested: number;
                         /**
-                         * @description Patients that the node holds afterwards. Patients that exist but are not held (no room, changed during the call, or not decryptable) are neither warmed nor missing.
+                         * @description Patients in the cache afterwards. Patients that exist but could not be cached (no room, changed during the call, or not decryptable) are neither warmed nor missing.
                          * @example 1
                          */
                         warmed: number;
                         /** @example 1 */
                         missing: number;
                         /**
-                         * @description no patients of the tenant
+                         * @description Ids that do not belong to a patient of the tenant.
                          * @example [
                          *       9002
                          *     ]
@@ -5549,7 +6207,7 @@ export interface operations {
                 sort_by?: "id" | "name" | "created_at";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -5798,7 +6456,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5833,7 +6491,7 @@ export interface operations {
             content: {
                 /** @example {} */
                 "application/json": {
-                    /** @description the new key-encryption key, 32 bytes in base64 or hex; made where left out */
+                    /** @description The new key-encryption key, 32 bytes in base64 or hex. Generated if left out. */
                     new_key?: string;
                 };
             };
@@ -5956,7 +6614,16 @@ export interface operations {
                      *         "embedded": false,
                      *         "latency_ms": 0.4
                      *       },
-                     *       "checks": {}
+                     *       "checks": {},
+                     *       "components": [
+                     *         {
+                     *           "name": "backups",
+                     *           "state": "ok",
+                     *           "reason": "The newest verified backup is older than two intervals of BACKUP_SCHEDULE.",
+                     *           "since": null,
+                     *           "runbook": "backups.md"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["AdminHealth"];
@@ -5973,6 +6640,277 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    getOverview: {
+        parameters: {
+            query?: {
+                /** @description Only this tenant. For superadmins, who see all tenants by default. */
+                tenant_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "as_of": "2026-11-21T08:30:00.000Z",
+                     *       "tenant_id": null,
+                     *       "attention": {
+                     *         "registrations": {
+                     *           "count": 3,
+                     *           "oldest_since": null
+                     *         },
+                     *         "webhooks": {
+                     *           "count": 2,
+                     *           "items": [
+                     *             {
+                     *               "id": 1,
+                     *               "tenant_id": 1,
+                     *               "host": "lis.example",
+                     *               "reason": "failing",
+                     *               "since": null
+                     *             }
+                     *           ]
+                     *         },
+                     *         "payment_notifications": {
+                     *           "unverified": 2,
+                     *           "failed": 0,
+                     *           "oldest_since": null
+                     *         },
+                     *         "key_rotation": {
+                     *           "is_failed": false,
+                     *           "failed_at": null
+                     *         },
+                     *         "backups": {
+                     *           "created_at": null,
+                     *           "verified_at": null,
+                     *           "drill_seconds": 41.2,
+                     *           "is_scheduled": true,
+                     *           "is_late": false
+                     *         },
+                     *         "backup_jobs": {
+                     *           "count": 1,
+                     *           "items": [
+                     *             {
+                     *               "job_id": "0b6e1a52-7c1d-4f0e-9d53-2f5a8e1c9b7d",
+                     *               "tenant_id": null,
+                     *               "kind": "create",
+                     *               "failed_at": "2026-11-21T08:30:00.000Z"
+                     *             }
+                     *           ]
+                     *         },
+                     *         "repairs": {
+                     *           "count": 1,
+                     *           "severity": null,
+                     *           "title": "Department without an active head doctor",
+                     *           "since": null
+                     *         }
+                     *       },
+                     *       "counts": {
+                     *         "departments": {
+                     *           "total": 12,
+                     *           "is_estimate": false
+                     *         },
+                     *         "users": {
+                     *           "active": 128,
+                     *           "is_estimate": false
+                     *         },
+                     *         "activity": {
+                     *           "sign_ins": 649,
+                     *           "refused_sign_ins": 649,
+                     *           "changes": 649,
+                     *           "is_estimate": false,
+                     *           "hourly": {
+                     *             "sign_ins": [
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1
+                     *             ],
+                     *             "refused_sign_ins": [
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1
+                     *             ],
+                     *             "changes": [
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1
+                     *             ]
+                     *           }
+                     *         },
+                     *         "patients": {
+                     *           "total": 20000,
+                     *           "is_estimate": false
+                     *         },
+                     *         "webhooks": {
+                     *           "total": 2,
+                     *           "active": 2,
+                     *           "waiting": 12
+                     *         },
+                     *         "deliveries": {
+                     *           "delivered": 2,
+                     *           "failed": 2,
+                     *           "is_estimate": false,
+                     *           "hourly": {
+                     *             "delivered": [
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1
+                     *             ],
+                     *             "failed": [
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1,
+                     *               3,
+                     *               0,
+                     *               2,
+                     *               4,
+                     *               1
+                     *             ]
+                     *           }
+                     *         }
+                     *       },
+                     *       "since": "2026-11-21T08:30:00.000Z",
+                     *       "health": {
+                     *         "status": "ok",
+                     *         "components": [
+                     *           {
+                     *             "name": "backups",
+                     *             "state": "ok",
+                     *             "reason": "The newest verified backup is older than two intervals of BACKUP_SCHEDULE.",
+                     *             "since": null,
+                     *             "runbook": "backups.md"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "missing": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     listPaymentNotifications: {
         parameters: {
             query?: {
@@ -5980,11 +6918,11 @@ export interface operations {
                 provider?: "cardnet" | "paygate";
                 /** @description Only notifications of this state. */
                 state?: "received" | "applied" | "superseded" | "ignored" | "unverified" | "failed";
-                /** @description Only notifications that failed or wait for this reason. */
+                /** @description Only notifications that failed or are waiting for this reason. */
                 reason?: "not_configured" | "invalid_signature" | "does_not_open" | "unreadable" | "tenant_unreadable" | "unknown_tenant" | "other_tenant" | "currency_unknown" | "other_currency" | "amount_unreadable" | "refund_too_large" | "not_confirmed" | "refund_not_counted" | "provider_away" | "provider_refused";
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 from_date?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 to_date?: string;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
@@ -5994,7 +6932,7 @@ export interface operations {
                 sort_by?: "id" | "received_at";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -6245,9 +7183,9 @@ export interface operations {
                 currency?: string;
                 /** @description The id of the payment at the provider. */
                 provider_payment_id?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 from_date?: string;
-                /** @description A date, which means the whole UTC day, or a date and time; inclusive */
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
                 to_date?: string;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
@@ -6257,7 +7195,7 @@ export interface operations {
                 sort_by?: "id" | "created_at";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -6569,7 +7507,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6596,7 +7534,7 @@ export interface operations {
     seedFixes: {
         parameters: {
             query?: {
-                /** @description put those that were changed, or are not idle, back to how they came */
+                /** @description True: also reset existing fixes that were changed or are not idle. */
                 overwrite?: boolean;
             };
             header?: never;
@@ -6758,19 +7696,19 @@ export interface operations {
                  */
                 "application/json": {
                     name: string;
-                    /** @description an RFC 1035 label in lower case, and none of www, api, admin, app, static */
+                    /** @description A DNS label (RFC 1035) in lower case. Reserved names are rejected: www, api, admin, app, static. */
                     subdomain: string;
                     settings?: {
                         /**
-                         * @description who may register: anyone, anyone after approval (default), or nobody
+                         * @description Who can register: `open` (anyone), `approval` (anyone, after approval by an admin; the default) or `closed` (nobody).
                          * @enum {string}
                          */
                         registration?: "open" | "approval" | "closed";
-                        /** @description the roles that must have a second factor */
+                        /** @description The roles that must have a second factor. */
                         require_totp?: unknown[];
-                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        /** @description Minutes of inactivity after which the console signs the user out. The default is 15. */
                         idle_minutes?: number;
-                        /** @description false keeps the tenant off the public list */
+                        /** @description False removes the tenant from the public list. */
                         listed?: boolean;
                     } & {
                         [key: string]: unknown;
@@ -6885,15 +7823,15 @@ export interface operations {
                     name?: string;
                     settings?: {
                         /**
-                         * @description who may register: anyone, anyone after approval (default), or nobody
+                         * @description Who can register: `open` (anyone), `approval` (anyone, after approval by an admin; the default) or `closed` (nobody).
                          * @enum {string}
                          */
                         registration?: "open" | "approval" | "closed";
-                        /** @description the roles that must have a second factor */
+                        /** @description The roles that must have a second factor. */
                         require_totp?: unknown[];
-                        /** @description minutes after which the console signs out a user who does nothing (default 15) */
+                        /** @description Minutes of inactivity after which the console signs the user out. The default is 15. */
                         idle_minutes?: number;
-                        /** @description false keeps the tenant off the public list */
+                        /** @description False removes the tenant from the public list. */
                         listed?: boolean;
                     } & {
                         [key: string]: unknown;
@@ -6953,7 +7891,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7004,7 +7942,7 @@ export interface operations {
                 sort_by?: "id" | "email" | "full_name" | "role" | "created_at";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -7101,7 +8039,7 @@ export interface operations {
                 "application/json": {
                     /** Format: email */
                     email: string;
-                    /** @description left out: the user is mailed an invitation, and chooses a password */
+                    /** @description If left out, the user receives an invitation by mail and chooses a password. */
                     password?: string;
                     full_name: string;
                     /** @enum {string} */
@@ -7109,7 +8047,7 @@ export interface operations {
                     tenant_id?: number;
                     department_id?: number | null;
                     can_see_all_patients?: boolean;
-                    /** @description true: until the user has chosen another password, they can do nothing else */
+                    /** @description True: the user has to choose another password before they can do anything else. */
                     must_change_password?: boolean;
                 };
             };
@@ -7290,7 +8228,10 @@ export interface operations {
     };
     deleteUser: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The status that the user must have. If the status is different, nothing changes and the response is 409. */
+                if_status?: "active" | "blocked" | "pending";
+            };
             header?: never;
             path: {
                 /** @description The id of the user. */
@@ -7300,7 +8241,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7314,7 +8255,7 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409.own_account.last_superadmin"];
+            409: components["responses"]["409.status_changed.own_account.last_superadmin"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -7458,7 +8399,7 @@ export interface operations {
                  */
                 "application/json": {
                     password: string;
-                    /** @description true: until the user has chosen another password, they can do nothing else */
+                    /** @description True: the user has to choose another password before they can do anything else. */
                     must_change_password?: boolean;
                 };
             };
@@ -7479,7 +8420,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @example The password was changed; sign in again */
+                        /** @example The password was changed. Sign in again. */
                         detail: string;
                     };
                 };
@@ -7672,7 +8613,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7708,7 +8649,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7734,7 +8675,10 @@ export interface operations {
     };
     unblockUser: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The status that the user must have. If the status is different, nothing changes and the response is 409. */
+                if_status?: "active" | "blocked" | "pending";
+            };
             header?: never;
             path: {
                 /** @description The id of the user. */
@@ -7779,7 +8723,7 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403.superadmin_required"];
             404: components["responses"]["404.not_found"];
-            409: components["responses"]["409"];
+            409: components["responses"]["409.status_changed"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -8123,7 +9067,7 @@ export interface operations {
                     password: string;
                     full_name: string;
                     /**
-                     * @description doctor, nurse or receptionist
+                     * @description The role of the account: doctor, nurse or receptionist.
                      * @enum {string}
                      */
                     role: "superadmin" | "admin" | "doctor" | "nurse" | "receptionist" | "auditor";
@@ -8210,7 +9154,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "If there is such an account, a link is on its way",
+                     *       "detail": "If an account with this address exists, we have sent a link to it",
                      *       "email_verified": null
                      *     }
                      */
@@ -8261,7 +9205,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "If there is such an account that is not confirmed yet, a link is on its way",
+                     *       "detail": "If an unconfirmed account with this address exists, we have sent a link to it",
                      *       "email_verified": null
                      *     }
                      */
@@ -8312,7 +9256,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "The password was changed; sign in with it",
+                     *       "detail": "Your password was changed. Sign in with the new password.",
                      *       "email_verified": true
                      *     }
                      */
@@ -8488,7 +9432,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "The second factor is no longer asked for; sign in again",
+                     *       "detail": "The second factor was disabled. Sign in again.",
                      *       "email_verified": null
                      *     }
                      */
@@ -8545,7 +9489,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description shown this once; each is good once */
+                        /** @description The recovery codes. They are shown only in this response, and each works once. */
                         recovery_codes: string[];
                     };
                 };
@@ -8578,7 +9522,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description may be left out within 10 minutes of a sign-in that demands the enrolment */
+                    /** @description The current password. Optional within 10 minutes of a sign-in with `enrolment_required`. */
                     password?: string | null;
                 };
             };
@@ -8634,7 +9578,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description of the account; where it is given, only the right one confirms the address */
+                    /** @description The password of the account. If sent, it must be correct for the address to be confirmed. */
                     password?: string | null;
                 };
             };
@@ -8651,7 +9595,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "The address is confirmed",
+                     *       "detail": "Your e-mail address is confirmed",
                      *       "email_verified": true
                      *     }
                      */
@@ -8749,7 +9693,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8812,7 +9756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsoleTokens"];
                 };
             };
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8888,7 +9832,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description the eight characters that the chat was given; case, spaces and hyphens are nothing */
+                    /** @description The eight characters that the bot sent to the chat. Case, spaces and hyphens are ignored. */
                     code: string;
                 };
             };
@@ -9046,7 +9990,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description events, groups of them such as user.*, or * for all; none for silence */
+                    /** @description Events, groups of events such as `user.*`, or `*` for all. An empty list turns notifications off. */
                     events: string[];
                 };
             };
@@ -9101,9 +10045,9 @@ export interface operations {
                 attending_doctor_id?: number;
                 /** @description Only patients born on this day. */
                 birth_date?: string;
-                /** @description a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address */
+                /** @description A full name, an identifier (`value` or `system|value`), a phone number or an e-mail address. */
                 search?: string;
-                /** @description those who were deleted, in place of the others; for admins */
+                /** @description True: only deleted patients. For admins. */
                 deleted?: boolean;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
@@ -9113,7 +10057,7 @@ export interface operations {
                 sort_by?: "id" | "created_at" | "updated_at";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -9415,9 +10359,9 @@ export interface operations {
                      * @description Only patients born on this day.
                      */
                     birth_date?: string;
-                    /** @description a full name, an identifier (`value` or `system|value`), a phone number or an e-mail address */
+                    /** @description A full name, an identifier (`value` or `system|value`), a phone number or an e-mail address. */
                     search?: string;
-                    /** @description those who were deleted, in place of the others; for admins */
+                    /** @description True: only deleted patients. For admins. */
                     deleted?: boolean;
                     /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                     page?: number;
@@ -9438,7 +10382,7 @@ export interface operations {
                      * @enum {string}
                      */
                     sort_order?: "asc" | "desc";
-                    /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                    /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                     after?: string;
                 };
             };
@@ -9624,7 +10568,7 @@ export interface operations {
                     allergies?: string[];
                     /** @example Pacemaker since 2019 */
                     notes?: string | null;
-                    /** @description 409 where the record has another by now */
+                    /** @description The version that was read. If the record has another version, the response is 409. */
                     version?: number;
                 };
             };
@@ -9693,7 +10637,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9728,7 +10672,7 @@ export interface operations {
                 sort_by?: "created_at" | "id";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -10186,11 +11130,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "The password was changed; sign in again"
+                     *       "detail": "The password was changed. Sign in again."
                      *     }
                      */
                     "application/json": {
-                        /** @example The password was changed; sign in again */
+                        /** @example The password was changed. Sign in again. */
                         detail: string;
                     };
                 };
@@ -10324,9 +11268,9 @@ export interface operations {
                 "application/json": {
                     /** Format: uri */
                     url: string;
-                    /** @description events, groups of them such as user.*, or * for all */
+                    /** @description Events, groups of events such as `user.*`, or `*` for all. */
                     events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
-                    /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
+                    /** @description `whsec_` followed by 24 to 64 bytes in base64, or any other text of at least 16 characters. */
                     secret?: string;
                 };
             };
@@ -10394,10 +11338,10 @@ export interface operations {
                 "application/json": {
                     /** Format: uri */
                     url?: string;
-                    /** @description events, groups of them such as user.*, or * for all */
+                    /** @description Events, groups of events such as `user.*`, or `*` for all. */
                     events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     is_active?: boolean;
-                    /** @description whsec_ and 24 to 64 bytes in base64, or any other text of 16 characters or more */
+                    /** @description `whsec_` followed by 24 to 64 bytes in base64, or any other text of at least 16 characters. */
                     secret?: string;
                 };
             };
@@ -10455,7 +11399,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10484,7 +11428,7 @@ export interface operations {
             query?: {
                 /** @description Only deliveries of this status. */
                 status?: "pending" | "held" | "delivered" | "failed";
-                /** @description the `webhook-id` that a receiver was sent */
+                /** @description Only deliveries with this `webhook-id`. */
                 message_id?: string;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
@@ -10494,7 +11438,7 @@ export interface operations {
                 sort_by?: "id";
                 /** @description Ascending or descending. */
                 sort_order?: "asc" | "desc";
-                /** @description `next` of the previous page, in place of `page`. Repeat every other parameter except `limit`. */
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
                 after?: string;
             };
             header?: never;
@@ -10666,12 +11610,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: date-or-time
-                     * @description a date, which means its beginning in UTC, or a date and time; inclusive
+                     * @description A date, which stands for its start in UTC, or a date and time. Inclusive.
                      */
                     since: string;
                     /**
                      * Format: date-or-time
-                     * @description a date, which means its end in UTC, or a date and time; inclusive. Else now
+                     * @description A date, which stands for its end in UTC, or a date and time. Inclusive. The default is now.
                      */
                     until?: string;
                 };
@@ -10786,7 +11730,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10822,7 +11766,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done; no body */
+            /** @description Success without a body */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11072,7 +12016,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description proves that the messenger sends it */
+                /** @description The secret that authenticates the messenger. */
                 "x-telegram-bot-api-secret-token"?: string;
             };
             path?: never;
@@ -11208,7 +12152,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The receiver is gone. The webhook is deactivated. */
+            /** @description The receiver no longer exists. The webhook is deactivated. */
             410: {
                 headers: {
                     [name: string]: unknown;
