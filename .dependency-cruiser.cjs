@@ -20,7 +20,7 @@ const ranks = [
     'backups',
     'self-healing',
   ],
-  ['health', 'setup'],
+  ['health', 'job-list', 'setup'],
 ]
 
 const src = '^server/src/'

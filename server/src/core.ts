@@ -44,7 +44,7 @@ import type { Fix } from './platform/feature/fix.ts'
 import type { RestoreColumns } from './platform/feature/restore-columns.ts'
 import type { RestoreRules } from './platform/feature/restore-rule.ts'
 import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
-import { type Jobs, openJobs } from './platform/jobs/index.ts'
+import { type Jobs, openJobs, TRACKED_JOB_TABLES } from './platform/jobs/index.ts'
 import {
   enterActions,
   JOURNAL_TABLES,
@@ -83,6 +83,7 @@ const CORE_TABLES: RestoreRules = {
   ...KEY_TABLES,
   ...JOURNAL_TABLES,
   ...THROTTLE_TABLES,
+  ...TRACKED_JOB_TABLES,
   invalidations: 'made anew',
   list_writes: 'made anew',
   migrations: 'made anew',

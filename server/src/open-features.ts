@@ -18,6 +18,7 @@ import {
 import { openDepartments } from './features/departments/index.ts'
 import { openEncryption, verifySealed } from './features/encryption/index.ts'
 import { openHealth } from './features/health/index.ts'
+import { openJobList } from './features/job-list/index.ts'
 import {
   MESSENGER_LINKS,
   openMessenger,
@@ -105,7 +106,8 @@ export async function openFeatures(core: Core, onClose: OnClose) {
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
   const health = opened(openHealth(core, [...mended, selfHealing, NOT_BUILT]))
-  const all = { ...features, encryption, backups, selfHealing, health }
+  const jobs = opened(openJobList(core, mended))
+  const all = { ...features, encryption, backups, selfHealing, health, jobs }
   purgeDeletedTenants(core, Object.values(all))
   return { features: all, tables, columns, steps, fixes, outgoing: all.webhooks.outgoing }
 }

@@ -458,6 +458,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List jobs
+         * @description Returns a page of long jobs, latest first: backups, restores, test restores, key rotations, replays and exports. An administrator sees the jobs of their tenant, a superadmin those of all tenants and of the installation. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/jobs/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a job
+         * @description Returns the progress and the result of a job. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a job
+         * @description Cancels a job whose `can_cancel` is true. A running job stops within a few seconds and undoes its work. A running restore and a key rotation cannot be cancelled.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `job.cancelled`, `webhook.replay_cancelled`.
+         */
+        delete: operations["cancelJob"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/overview": {
         parameters: {
             query?: never;
@@ -2359,7 +2411,7 @@ export interface components {
              * @example user
              * @enum {string}
              */
-            group: "tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
+            group: "tenant" | "job" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing";
             /**
              * @description The type of the resource that its entries are about.
              * @example user
@@ -2784,6 +2836,88 @@ export interface components {
                 msg: string;
                 type: string;
             }[];
+        };
+        Job: {
+            /** @example 5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11 */
+            job_id: string;
+            /**
+             * @description The kind of work.
+             * @example backup
+             * @enum {string}
+             */
+            kind: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill";
+            /** @description Null for a job of the whole installation. */
+            tenant_id: number | null;
+            /**
+             * @description The record that the job reads or changes: a backup or a webhook.
+             * @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11
+             */
+            subject_id: string | null;
+            /**
+             * @example running
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            /**
+             * @description The current phase. Null for a job without phases.
+             * @example Writing the rows to the file
+             */
+            phase: string | null;
+            /**
+             * @description The work done in this phase.
+             * @example 412
+             */
+            done: number | null;
+            /**
+             * @description The work of this phase. Null while the amount is unknown.
+             * @example 900
+             */
+            total: number | null;
+            /**
+             * @description What `done` and `total` count.
+             * @enum {string}
+             */
+            unit: "records" | "bytes" | "events" | "entries";
+            /**
+             * @description The average work per second in this phase. Null before the first progress.
+             * @example 103.5
+             */
+            rate: number | null;
+            /**
+             * @description Why the job failed.
+             * @example null
+             */
+            error: string | null;
+            /**
+             * @description The result of a completed job, such as the changes of a restore.
+             * @example null
+             */
+            result: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The user who started the job. Null for schedules and the command line. */
+            created_by: number | null;
+            /** @example anna.admin@north.example */
+            created_by_email: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the progress was last recorded.
+             */
+            progressed_at: string | null;
+            /**
+             * Format: date-time
+             * @example null
+             */
+            finished_at: string | null;
+            /**
+             * @description Whether the job can be cancelled now.
+             * @example true
+             */
+            can_cancel: boolean;
         };
         ListedPatient: {
             id: number;
@@ -4893,6 +5027,21 @@ export interface components {
             };
         };
         /** @description The request conflicts with the current state of a record */
+        "409.job_not_cancellable": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "job_not_cancellable" | "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
         "409.last_superadmin.tenant_protected": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -5406,7 +5555,7 @@ export interface operations {
                 /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
                 action?: string[];
                 /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
-                group?: ("tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                group?: ("tenant" | "job" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
                 /** @description Only actions by this user, and changes to their account and sessions. */
@@ -5566,7 +5715,7 @@ export interface operations {
                 /** @description Only these actions and groups: `user.blocked`, `auth.*`. Repeat the parameter for several, or separate them with commas. */
                 action?: string[];
                 /** @description Only actions of these groups, in addition to those of `action`. Repeat the parameter for several. */
-                group?: ("tenant" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
+                group?: ("tenant" | "job" | "outbound" | "database" | "department" | "user" | "auth" | "access" | "audit" | "preferences" | "messenger" | "webhook" | "payment" | "patient" | "payment_notification" | "backup" | "encryption" | "self_healing")[];
                 /** @description Only entries of actions by this user. */
                 user_id?: number;
                 /** @description Only actions by this user, and changes to their account and sessions. */
@@ -6638,6 +6787,233 @@ export interface operations {
             429: components["responses"]["429"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
+        };
+    };
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description Only jobs with this status. */
+                status?: "queued" | "running" | "completed" | "failed" | "cancelled";
+                /** @description Only jobs of this kind. */
+                kind?: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill";
+                /** @description Only jobs of this tenant. For superadmins. */
+                tenant_id?: number;
+                /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
+                page?: number;
+                /** @description The number of records on a page. */
+                limit?: number;
+                /** @description The field to sort by. */
+                sort_by?: "created_at" | "id";
+                /** @description Ascending or descending. */
+                sort_order?: "asc" | "desc";
+                /** @description The `next` of the previous page, instead of `page`. Send all other parameters unchanged; only `limit` can differ. */
+                after?: string;
+            };
+            header?: {
+                /** @description The `ETag` of an earlier response. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The entity tag of the response. Send it as `If-None-Match` with the next request. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *           "kind": "backup",
+                     *           "tenant_id": null,
+                     *           "subject_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *           "status": "running",
+                     *           "phase": "Writing the rows to the file",
+                     *           "done": 412,
+                     *           "total": 900,
+                     *           "unit": "records",
+                     *           "rate": 103.5,
+                     *           "error": null,
+                     *           "result": null,
+                     *           "created_by": null,
+                     *           "created_by_email": "anna.admin@north.example",
+                     *           "created_at": "2026-11-21T08:30:00.000Z",
+                     *           "started_at": null,
+                     *           "progressed_at": null,
+                     *           "finished_at": null,
+                     *           "can_cancel": true
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "page": 1,
+                     *       "limit": 20,
+                     *       "pages": 1,
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": {
+                        items: components["schemas"]["Job"][];
+                        /** @example 1 */
+                        total: number;
+                        /** @description `total` is an estimate. */
+                        total_estimated?: boolean;
+                        /** @example 1 */
+                        page: number;
+                        /** @example 20 */
+                        limit: number;
+                        /** @example 1 */
+                        pages: number;
+                        /**
+                         * @description Send it as `after` to get the next page; null on the last page.
+                         * @example null
+                         */
+                        next: string | null;
+                    };
+                };
+            };
+            /** @description Nothing has changed since the response with this entity tag */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The entity tag of the response. Send it as `If-None-Match` with the next request. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503-2"];
+        };
+    };
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of an earlier response. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /** @description The id of the job. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The entity tag of the response. Send it as `If-None-Match` with the next request. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "kind": "backup",
+                     *       "tenant_id": null,
+                     *       "subject_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "status": "running",
+                     *       "phase": "Writing the rows to the file",
+                     *       "done": 412,
+                     *       "total": 900,
+                     *       "unit": "records",
+                     *       "rate": 103.5,
+                     *       "error": null,
+                     *       "result": null,
+                     *       "created_by": null,
+                     *       "created_by_email": "anna.admin@north.example",
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "started_at": null,
+                     *       "progressed_at": null,
+                     *       "finished_at": null,
+                     *       "can_cancel": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Nothing has changed since the response with this entity tag */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The entity tag of the response. Send it as `If-None-Match` with the next request. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503-2"];
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the job. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.job_not_cancellable"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503-2"];
         };
     };
     getOverview: {

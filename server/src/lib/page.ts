@@ -191,7 +191,7 @@ function sortValue({ orderedBy }: List, record: object, field: string): SortValu
 }
 
 /** Builds the response for the requested page. */
-export function toPage<T extends { id: number }>(
+export function toPage<T extends { id: SortValue }>(
   { list, caller, query, from }: PageRequest,
   { items, more, total, estimated }: Found<T>,
 ): Page<T> {

@@ -115,6 +115,10 @@ export const PROBLEMS = {
   backup_in_use: [409, 'The backup is being created, read or restored. Wait until that ends.'],
   fix_not_proposed: [409, 'Only a proposed fix can be confirmed. Check the status of the fix.'],
   fix_busy: [409, 'The fix is already being applied. Wait until that ends.'],
+  job_not_cancellable: [
+    409,
+    'This job cannot be cancelled, or it has already ended. Read its status.',
+  ],
   rotation_running: [409, 'The keys are already being rotated. Wait until the rotation ends.'],
   key_in_use: [
     409,

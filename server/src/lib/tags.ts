@@ -15,6 +15,7 @@ export const TAGS = {
   Payments: 'Payments and the notifications they were derived from.',
   'Payment notifications': 'Endpoints that the payment providers call.',
   Backups: 'Create, download, restore and delete backups.',
+  Jobs: 'The progress of long jobs, such as backups and replays, and their cancellation.',
   Encryption: 'Rotate the encryption keys.',
   Cache: 'Inspect and clear the patient cache.',
   'Self-healing': 'Known faults, and repairs to confirm.',

@@ -83,6 +83,34 @@ test('a drill restores the newest full backup, and records the duration', async 
   expect(await left()).toEqual([])
 })
 
+test('a drill is listed as a job, and does not fault the backup when it is cancelled', async () => {
+  const id = await make(service, root)
+  const jobs = async () =>
+    (await service.call('GET', '/api/admin/jobs', { token: root.token, query: { kind: 'drill' } }))
+      .body.items
+  const cancelled = drill({
+    async prove() {
+      const [job] = await jobs()
+      expect(job).toMatchObject({
+        status: 'running',
+        subject_id: id,
+        created_by: null,
+        unit: 'bytes',
+        can_cancel: true,
+      })
+      await service.call('DELETE', `/api/admin/jobs/${job.job_id}`, { token: root.token })
+    },
+  })
+  await expect(cancelled).rejects.toThrow('the job was cancelled')
+  expect(await proofOf(id)).toEqual(PROVEN)
+  await drill()
+  expect(await jobs()).toMatchObject([
+    { status: 'completed', phase: 'Verifying the restored data' },
+    { status: 'cancelled', error: null },
+    ...(await jobs()).slice(2),
+  ])
+})
+
 test('a drill does not fault a backup whose store is unavailable', async () => {
   const id = await make(service, root)
   const server = await openS3()

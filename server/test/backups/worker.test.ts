@@ -44,7 +44,7 @@ test('a paused backup worker neither writes nor verifies', async () => {
     { keeper: await keeper(), store, tables: ['tenants', 'users'] },
     {
       signal: new AbortController().signal,
-      progress: (share) => void seen.push(share < 0.8 ? 'part' : 'end'),
+      progress: ({ share }) => void seen.push(share < 0.8 ? 'part' : 'end'),
       holding: () => undefined,
       async rest() {
         const before = seen.length

@@ -68,6 +68,7 @@ const LISTS: Record<string, string> = {
   listPayments: 'payments',
   listPaymentNotifications: 'payment notifications',
   listAuditEntries: 'the audit log',
+  listJobs: 'jobs',
   listPatientAccesses: 'the accesses to a patient',
 }
 

@@ -117,6 +117,27 @@ const ENTRY: Fields = {
   request_id: ['string', 'null'],
   created_at: 'time',
 }
+const JOB: Fields = {
+  job_id: 'string',
+  kind: 'string',
+  tenant_id: ['integer', 'null'],
+  subject_id: ['string', 'null'],
+  status: 'string',
+  phase: ['string', 'null'],
+  done: ['integer', 'null'],
+  total: ['integer', 'null'],
+  unit: 'string',
+  rate: ['number', 'integer', 'null'],
+  error: ['string', 'null'],
+  result: ['object', 'null'],
+  created_by: ['integer', 'null'],
+  created_by_email: ['string', 'null'],
+  created_at: 'time',
+  started_at: ['time', 'null'],
+  progressed_at: ['time', 'null'],
+  finished_at: ['time', 'null'],
+  can_cancel: 'boolean',
+}
 const AUDIT_ACTION: Fields = {
   action: 'string',
   meaning: 'string',
@@ -231,6 +252,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', DELIVERY],
   ['POST /api/webhooks/{webhook_id}/replay', REPLAY],
   ['GET /api/webhooks/{webhook_id}/replays/{replay_id}', REPLAY],
+  ['GET /api/admin/jobs/{job_id}', JOB],
 ]
 const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/audit/actions', AUDIT_ACTION],
@@ -246,6 +268,7 @@ const PAGES: [name: string, fields: Fields][] = [
   ['GET /api/admin/departments', DEPARTMENT],
   ['GET /api/admin/users', USER],
   ['GET /api/admin/audit', ENTRY],
+  ['GET /api/admin/jobs', JOB],
   ['GET /api/webhooks/{webhook_id}/deliveries', DELIVERY],
 ]
 

@@ -97,6 +97,12 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   })
   await take('GET /api/admin/backup/status/{job_id}', { token, path })
   await take('GET /api/admin/backup/list', { token })
+  await take('GET /api/admin/jobs', { token })
+  await take('GET /api/admin/jobs/{job_id}', { token, path })
+  const [export_] = await service.database.sql<{ job_id: string }>(
+    "insert into jobs (kind, actor) values ('export', '{}') returning id as job_id",
+  )
+  await take('DELETE /api/admin/jobs/{job_id}', { token, path: { ...export_ } })
   await take('GET /api/admin/backup/download/{backup_id}', { token, path })
   await take('POST /api/admin/backup/restore', { token, fill: { backup_id } })
   await until('nothing is at work on it', async () => {

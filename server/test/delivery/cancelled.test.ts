@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { advanceReplay, insertReplay } from '../../src/features/webhooks/replays/replays.store.ts'
+import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { gate } from '../sessions/scopes.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
@@ -50,7 +51,13 @@ const iso = () => new Date(scene.clock.now()).toISOString()
 async function cancelUnderWay(): Promise<void> {
   const { db } = scene
   const { id: webhook_id, tenant_id } = webhook
-  const order = { tenant_id, webhook_id, since: event.created_at, until: event.created_at }
+  const order = {
+    tenant_id,
+    webhook_id,
+    since: event.created_at,
+    until: event.created_at,
+    actor: SYSTEM,
+  }
   const { id } = await db.inTenant(tenant_id, (tx) => insertReplay(tx, order))
   await runReplay(scene, { id, tenant_id }, signal)
   await until('the message is under way', () => receiver.open() > 0 || undefined)

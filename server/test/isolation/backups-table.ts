@@ -1,4 +1,4 @@
-/** The access table of backups. */
+/** The access table of backups and of jobs. */
 import { admins, type Line, nothing, operators } from './lines.ts'
 import type { Target } from './scene.ts'
 
@@ -35,6 +35,25 @@ export const BACKUPS: readonly Line[] = [
     aim: ({ jobId }) => ({ path: { job_id: jobId } }),
     own: admins(200),
     foreign: admins(200, 404),
+  },
+  {
+    name: 'GET /api/admin/jobs',
+    aim: ({ tenantId }) => ({ query: { tenant_id: tenantId } }),
+    own: admins(200),
+    foreign: admins(200, 403),
+  },
+  {
+    name: 'GET /api/admin/jobs/{job_id}',
+    aim: ({ jobId }) => ({ path: { job_id: jobId } }),
+    own: admins(200),
+    foreign: admins(200, 404),
+  },
+  {
+    name: 'DELETE /api/admin/jobs/{job_id}',
+    what: 'that has ended',
+    aim: ({ jobId }) => ({ path: { job_id: jobId } }),
+    own: admins(409),
+    foreign: admins(409, 404),
   },
   {
     name: 'GET /api/admin/backup/download/{backup_id}',

@@ -219,7 +219,7 @@ export async function furnishFix(
   return { fixId: fix?.id ?? 0 }
 }
 
-/** Creates a backup of a clinic, with its file. */
+/** Creates a backup of a clinic, with its file, and an export that has ended. */
 export async function furnishBackup(
   { database, dataDir }: Service,
   { id }: Clinic,
@@ -241,6 +241,11 @@ export async function furnishBackup(
        (id, backup_id, tenant_id, kind, status, progress, actor, started_at, finished_at)
      select $2, id, tenant_id, 'create', 'completed', 1, '{}', now(), now() from made`,
     [backupId, jobId, id],
+  )
+  await database.sql(
+    `insert into jobs (tenant_id, kind, status, actor, finished_at)
+     values ($1, 'export', 'completed', '{}', now())`,
+    [id],
   )
   return { backupId, jobId }
 }

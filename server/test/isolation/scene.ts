@@ -142,7 +142,7 @@ export async function openScene(service: Service): Promise<Scene> {
         ...(operation.includes('patient')
           ? await patientFor(service, clinic, operation)
           : foreignPatient),
-        ...(operation.includes('backup') ? await furnishBackup(service, clinic) : foreignBackup),
+        ...(/backup|jobs/.test(operation) ? await furnishBackup(service, clinic) : foreignBackup),
         ...foreignFix,
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',

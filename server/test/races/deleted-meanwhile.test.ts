@@ -198,6 +198,7 @@ const LEFT_OUT: Record<string, string> = {
   createBackup: 'is about files; a clinic that is gone meanwhile fails its job',
   restoreBackup: 'is about files, and brings records back',
   deleteBackup: 'is about files',
+  cancelJob: 'ends a job in one statement, or finds it gone',
   confirmFix: 'is about a finding, which is looked at again under the lock of its record',
   deleteFix: 'is about a finding, which nobody deletes but this',
   seedFixes: 'looks for findings and repairs nothing that waits for confirmation',

@@ -156,6 +156,7 @@ export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
     .values({
       options: '{}',
       ...job,
+      cancelled_by: null,
       error: null,
       result: null,
       started_at: null,

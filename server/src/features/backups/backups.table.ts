@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { JobUnit } from '../../platform/feature/job-source.ts'
 import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 import type { Actor } from '../../platform/journal/index.ts'
 import type { BackupType } from './file/format.ts'
@@ -52,6 +53,13 @@ export interface BackupJobsTable {
   kind: BackupJobKind
   status: Generated<BackupStatus>
   progress: Generated<number>
+  phase: Generated<string | null>
+  done: Generated<number | null>
+  total: Generated<number | null>
+  unit: Generated<JobUnit | null>
+  progressed_at: Generated<string | null>
+  counted_since: Generated<string | null>
+  cancelled_by: JSONColumnType<Actor> | null
   error: string | null
   options: JSONColumnType<object>
   result: JSONColumnType<RestoreResult> | null

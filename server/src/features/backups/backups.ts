@@ -10,6 +10,7 @@ import {
   type PurgedRecords,
   type RestoreRules,
 } from '../../platform/feature/restore-rule.ts'
+import { trackedJobs } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { differingSafeguards } from '../../platform/schema/repairs/index.ts'
 import { backupOperations } from './backups.routes.ts'
@@ -28,6 +29,7 @@ import { schedulesBackups } from './schedule/schedule.ts'
 import { openStore } from './stores/open.ts'
 import { checksBackups } from './verify/verify-files.ts'
 import { openBackupLocks } from './work/locks.ts'
+import { backupJobs } from './work/long-jobs.ts'
 import { startPresence } from './work/presence.ts'
 import { openReading } from './work/reading.ts'
 import { type BackupWorker, startBackupWorker } from './work/worker.ts'
@@ -115,6 +117,7 @@ export async function openBackups(
     checks: { backups: watch.check },
     attention: backupsAttention(watch.standing),
     upkeep: [watch.upkeep],
+    jobs: [backupJobs(db), trackedJobs(db, ['drill'], 'bytes')],
     fixes: backupFixes({ ...core, store, keeper }),
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {

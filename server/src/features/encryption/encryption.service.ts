@@ -3,7 +3,7 @@ import { Problem } from '../../lib/problems.ts'
 import type { Caller } from '../../platform/access/index.ts'
 import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
-import { type Actor, actorOf, append } from '../../platform/journal/index.ts'
+import { type Actor, actorOf, append, ordererOf } from '../../platform/journal/index.ts'
 import { eventTenantId } from '../tenants/index.ts'
 import type { Rotation, RotationStatus } from './encryption.schema.ts'
 import { areLeft } from './re-encryption.store.ts'
@@ -37,7 +37,7 @@ export function encryptionService(deps: {
 }): Encryption {
   const { db, keys, sealed } = deps
 
-  async function begin(tx: TenantTx, key: Buffer | undefined): Promise<Rotation> {
+  async function begin(tx: TenantTx, key: Buffer | undefined, by: Actor): Promise<Rotation> {
     const last = await store.findLatest(tx)
     if (last?.status === 'running') throw new Problem('rotation_running')
     if (last?.status === 'failed' && key === undefined) {
@@ -47,7 +47,7 @@ export function encryptionService(deps: {
     const total = await store.countSealed(tx, sealed)
     const key_id = await keys.begin(tx, key)
     if (key_id === undefined) throw new Problem('key_in_use')
-    return store.insertRotation(tx, key_id, total)
+    return store.insertRotation(tx, { keyId: key_id, total, actor: ordererOf(by) })
   }
 
   /** Returns the transaction that the rotation waits for; null if there is none, or data remains to be re-encrypted. */
@@ -63,8 +63,9 @@ export function encryptionService(deps: {
       db.acrossTenants(async (tx) => {
         // If two calls run concurrently, the second waits here and then sees the rotation that the first one started.
         await store.lockRotations(tx)
-        const rotation = await begin(tx, key)
-        await note(tx, actorOf(caller), 'started', rotation)
+        const actor = actorOf(caller)
+        const rotation = await begin(tx, key, actor)
+        await note(tx, actor, 'started', rotation)
         return rotation
       }),
     status: () =>

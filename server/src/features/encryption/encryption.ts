@@ -7,6 +7,7 @@ import { encryptionService } from './encryption.service.ts'
 import { encryptionFixes } from './fixes.ts'
 import { ENCRYPTION_ATTENTION } from './overview.ts'
 import { startSweep } from './re-encryption.ts'
+import { ROTATION_JOBS } from './rotations.store.ts'
 
 type Core = Needs<'db' | 'log' | 'sealer' | 'keyRing' | 'changes'>
 
@@ -19,6 +20,7 @@ export function openEncryption(core: Core, sealed: readonly SealedTable[]): Feat
     conflicts: { encryption_rotations__one_at_a_time: 'rotation_running' },
     tables: { encryption_rotations: 'never touched', destroyed_keys: 'never touched' },
     attention: ENCRYPTION_ATTENTION,
+    jobs: [{ kinds: ['rotation'], select: ROTATION_JOBS, isOfInstallation: true }],
     fixes: encryptionFixes(deps),
     background: () => startSweep({ ...deps, db: deps.db.withPatience() }),
   }

@@ -2,6 +2,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { SealedTable } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
+import type { LongJobRow } from '../../platform/feature/job-source.ts'
+import type { Actor } from '../../platform/journal/index.ts'
 import type { Rotation } from './encryption.schema.ts'
 
 const COLUMNS = sql`id::text as rotation_id, status, key_id, records_total, records_done,
@@ -21,13 +23,26 @@ export async function findLatest(tx: TenantTx): Promise<Rotation | undefined> {
   return rows[0]
 }
 
-export function insertRotation(tx: TenantTx, keyId: number, total: number): Promise<Rotation> {
+export function insertRotation(
+  tx: TenantTx,
+  { keyId, total, actor }: { keyId: number; total: number; actor: Actor },
+): Promise<Rotation> {
   return one(
     tx,
-    sql`insert into encryption_rotations (key_id, records_total)
-      values (${keyId}, ${total}) returning ${COLUMNS}`,
+    sql`insert into encryption_rotations (key_id, records_total, actor)
+      values (${keyId}, ${total}, ${JSON.stringify(actor)}) returning ${COLUMNS}`,
   )
 }
+
+/** Selects the rotations for the list of long jobs. */
+export const ROTATION_JOBS = sql<LongJobRow>`
+  select id::text, 'rotation' as kind, null::bigint as tenant_id, key_id::text as subject_id, status,
+    case when status = 'running' and records_done < records_total then 'Re-encrypting the records'
+      when status = 'running' then 'Waiting for earlier transactions' end as phase,
+    records_done as done, records_total as total, 'records' as unit, reason as error,
+    null::jsonb as result, actor, started_at as created_at, started_at, progressed_at,
+    started_at as counted_since, finished_at, false as can_cancel
+  from encryption_rotations`
 
 /** Resumes a rotation that failed or stopped. Resets its failures and its end. */
 export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {

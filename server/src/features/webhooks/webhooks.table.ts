@@ -1,5 +1,6 @@
-import type { Generated } from 'kysely'
+import type { Generated, JSONColumnType } from 'kysely'
 import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
+import type { Actor } from '../../platform/journal/index.ts'
 import type { ShownAttempt } from './webhooks.schema.ts'
 
 export interface WebhooksTable {
@@ -82,6 +83,7 @@ export interface WebhookReplaysTable {
   entry_id: Generated<number>
   created_at: Generated<string>
   finished_at: string | null
+  actor: JSONColumnType<Actor> | null
 }
 
 export const WEBHOOK_TABLES = {

@@ -84,6 +84,7 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
       }
     },
     conflicts: { webhook_replays__one_running: 'replay_running' },
+    jobs: [replays.jobs],
     attention: WEBHOOKS_ATTENTION,
     figures: WEBHOOKS_FIGURES,
     purgeRows: purgeWebhooks,

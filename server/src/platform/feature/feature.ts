@@ -4,6 +4,7 @@ import type { Conflicts, PurgeRows, TenantTx } from '../db/index.ts'
 import type { AnyOperation, Outgoing, Redirects } from '../http/index.ts'
 import type { Upkeep } from '../lifecycle/upkeep.ts'
 import type { Fix } from './fix.ts'
+import type { JobSource } from './job-source.ts'
 import type { RestoreColumns, RestoreSteps } from './restore-columns.ts'
 import type { RestoreRules } from './restore-rule.ts'
 
@@ -108,6 +109,8 @@ export interface Feature {
   readonly conflicts?: Conflicts
   /** The self-healing fixes of the feature. */
   readonly fixes?: readonly Fix[]
+  /** The long jobs of the feature, which `GET /api/admin/jobs` lists. */
+  readonly jobs?: readonly JobSource[]
   readonly redirects?: Redirects
   /** Immediately ends work that would delay a shutdown. Called at the beginning of a shutdown. */
   stopping?(): unknown

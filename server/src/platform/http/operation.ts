@@ -118,6 +118,11 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   success: readonly [status: number, schema: R]
   /** True if the operation answers 204 whenever `handle` returns undefined. */
   mayBeEmpty?: boolean
+  /**
+   * True if responses carry an entity tag, so that a client that polls receives 304 without a body while nothing has
+   * changed.
+   */
+  etag?: boolean
   /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
   /** Error codes of this operation, in addition to those of every similar operation (see `refusals.ts`). */

@@ -3,6 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
 import type { Restriction } from '../access/index.ts'
 import { fileOf } from './download.ts'
+import { NOT_MODIFIED } from './etag.ts'
 import type { AnyOperation } from './operation.ts'
 import { takesBytes } from './raw-body.ts'
 
@@ -69,6 +70,7 @@ export function statusesOf(op: AnyOperation): number[] {
       op.success[0],
       ...(fileOf(op.success[1])?.ranges ? [206] : []),
       ...(op.mayBeEmpty ? [NO_CONTENT] : []),
+      ...(op.etag ? [NOT_MODIFIED] : []),
       // Operations without input also answer 422, because they reject unknown query parameters.
       ...(takesBytes(op) && !op.refusesInput ? [] : [422]),
       ...codesOf(op).map((code) => PROBLEMS[code][0]),

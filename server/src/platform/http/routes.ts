@@ -16,6 +16,7 @@ import { browserSession, requireSameOrigin } from './browser-session.ts'
 import { type CallerQueue, callerQueue } from './caller-queue.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
+import { etagOf, matchesEtag, NOT_MODIFIED } from './etag.ts'
 import { whenDone } from './every-request.ts'
 import { inputReader } from './input.ts'
 import type { AnyOperation } from './operation.ts'
@@ -132,7 +133,8 @@ function addOperation(
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
     handler: handlerOf(op, queue, (request) => authorize(op, guards, request)),
     onSend: (request, reply, payload, done) => {
-      if (statuses.has(reply.statusCode)) return done(null, payload)
+      if (statuses.has(reply.statusCode))
+        return done(null, op.etag ? unlessSeen(request, reply, payload) : payload)
       guards.log.error(
         { status: reply.statusCode, operation: op.id, req_id: request.id },
         'undeclared status',
@@ -141,6 +143,16 @@ function addOperation(
       done(null, JSON.stringify({ detail: PROBLEMS.internal[1], code: 'internal' }))
     },
   })
+}
+
+/** Sets the entity tag of a successful response. Returns null, with status 304, if the client has this response. */
+function unlessSeen({ headers }: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
+  if (reply.statusCode !== OK || typeof payload !== 'string') return payload
+  const etag = etagOf(payload)
+  reply.header('etag', etag)
+  if (!matchesEtag(headers['if-none-match'], etag)) return payload
+  reply.code(NOT_MODIFIED).removeHeader('content-type').removeHeader('content-length')
+  return null
 }
 
 /**
@@ -242,6 +254,7 @@ function originOf(request: FastifyRequest): Origin {
   }
 }
 
+const OK = 200
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**

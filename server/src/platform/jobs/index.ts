@@ -2,4 +2,14 @@
 
 export { type Jobs, type JobsOptions, openJobs, type SendOptions } from './jobs.ts'
 export { type JobKind, jobKind } from './kind.ts'
+export { TRACKED_JOB_TABLES } from './tracked-job.table.ts'
+export {
+  appendCancellation,
+  CancelledJobError,
+  startTrackedJob,
+  type TrackedJob,
+  type TrackedJobDeps,
+  trackedJobs,
+  trackedJobsUpkeep,
+} from './tracked-job.ts'
 export type { JobContext } from './worker.ts'

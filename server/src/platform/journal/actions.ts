@@ -58,6 +58,7 @@ export const ACTIONS = {
   },
   'tenant.purged': { meaning: 'The data of a deleted tenant was permanently destroyed' },
   'tenant.restored': { meaning: 'A deleted tenant was restored', example: tenant(null, null) },
+  'job.cancelled': { meaning: 'A user cancelled a backup, a test restore or an export' },
   'outbound.released': {
     meaning: 'Outgoing mails, webhooks and messages of a restored copy were released',
   },

@@ -165,6 +165,12 @@ const RULES: Record<
     query: { format: 'xml', ip: 'nowhere', resource_id: '7' },
     places: ['query.format', 'query.ip', 'query.resource_id'],
   }),
+  listJobs: () => ({
+    method: 'GET',
+    path: '/api/admin/jobs',
+    query: { status: 'lost', kind: 'wish', limit: 0 },
+    places: ['query.kind', 'query.limit', 'query.status'],
+  }),
   listUsers: () => ({
     method: 'GET',
     path: '/api/admin/users',

@@ -11,10 +11,14 @@ import {
   openLongReader,
   type Replica,
   type Scope,
-  type Scopes,
   scopeOf,
   type TenantTx,
 } from '../../../platform/db/index.ts'
+import {
+  startTrackedJob,
+  type TrackedJob,
+  type TrackedJobDeps,
+} from '../../../platform/jobs/index.ts'
 import {
   actorOf,
   appendReturning,
@@ -22,7 +26,6 @@ import {
   writeSeenRefusals,
 } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
-import type { Logger } from '../../../platform/observe/log.ts'
 import * as store from '../audit.store.ts'
 import type { ParsedFilters } from '../filters.ts'
 import { addNames } from '../names.store.ts'
@@ -68,17 +71,19 @@ interface Export {
   scope: Scope
 }
 
+/** The error of an export job that the client or an error ended. */
+const ABORTED = 'The export ended before all entries were sent. Start it again.'
+
 type ExportState = 'started' | 'completed' | 'aborted'
 
-export interface ExportDeps {
-  db: Scopes
-  log: Logger
+export interface ExportDeps extends TrackedJobDeps {
   /** The replica from which exports read; undefined if none is configured. */
   replica: Replica | undefined
 }
 
 /** Creates the service of exports. */
-export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
+export function auditExports(deps: ExportDeps): AuditExports {
+  const { db, log, replica } = deps
   const takeSlot = exportSlots()
 
   /**
@@ -121,14 +126,29 @@ export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
 
   /** Streams an export. Journals the start before sending the first byte, so that every export leaves an entry. */
   async function* stream(exported: Export): AsyncGenerator<Buffer, void, undefined> {
-    const { caller, query } = exported
+    const { caller } = exported
     const release = takeSlot(caller.user_id)
     try {
       await writeSeenRefusals(db, caller)
       const start = await journal(exported, 'started')
-      yield* pagesOf(exported, start, FORMATS[query.format])
+      yield* tracked(exported, start)
     } finally {
       release()
+    }
+  }
+
+  /** Streams the pages as a job that users can follow and cancel. */
+  async function* tracked(exported: Export, start: store.EntryKey) {
+    const { caller, query, scope } = exported
+    const actor = ordererOf(actorOf(caller))
+    const order = { kind: 'export', tenant_id: scope, subject_id: null, actor }
+    const job = await startTrackedJob(deps, order)
+    let error: string | undefined = ABORTED
+    try {
+      yield* pagesOf(exported, start, FORMATS[query.format], job)
+      error = undefined
+    } finally {
+      await canFail(job.end(error), 'recording of the end of an export', log)
     }
   }
 
@@ -136,6 +156,7 @@ export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
     exported: Export,
     start: store.EntryKey,
     { head, lineOf }: (typeof FORMATS)[keyof typeof FORMATS],
+    job: TrackedJob,
   ) {
     let entries = 0
     let isComplete = false
@@ -144,9 +165,11 @@ export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
       reader = await openLongReader(db, replica, beginningAt(start))
       if (head !== '') yield Buffer.from(head)
       for (let before: store.EntryKey | undefined = start; before; ) {
+        job.signal.throwIfAborted()
         const page = await readPage(exported, reader, before)
         if (page.length > 0) yield Buffer.from(page.map(lineOf).join(''))
         entries += page.length
+        job.report({ done: entries })
         before = page.length === PAGE_SIZE ? page.at(-1) : undefined
       }
       isComplete = true

@@ -12,6 +12,7 @@ import { readBackup } from '../file/read.ts'
 import { writeSigned } from '../file/signed-text.ts'
 import { writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
+import { type Progress, readingBack } from '../work/progress.ts'
 import type { Job, Made } from '../work/work.store.ts'
 import { takeSnapshot } from './snapshot.store.ts'
 
@@ -31,8 +32,7 @@ export interface CreateDeps {
 export interface BackupProgress {
   /** Aborts the backup when triggered. */
   signal: AbortSignal
-  /** Reports the progress, between 0 and 1. */
-  progress(share: number): void
+  progress(progress: Progress): void
   /** Reports the process id of the database connection that locks the tables. */
   holding(pid: number): void
   /** Pauses the backup while requests are using the database. If undefined, the backup never pauses. */
@@ -78,7 +78,9 @@ export async function createBackup(
   let rows = 0
   const file = writeBackup({ header, rows: snapshot.rows, rest: watch.rest }, keeper, (count) => {
     rows += count
-    watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
+    const total = Math.max(rows, snapshot.estimate.rows, 1)
+    const share = (WRITING * rows) / total
+    watch.progress({ share, phase: 'Writing the file', done: rows, total, unit: 'records' })
   })
   const name = fileName(job.backup_id, null)
   const written = measure(lettingGo(file))
@@ -86,7 +88,7 @@ export async function createBackup(
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
   await compareStored(store, { name, sha256 }, watch, (bytes) =>
-    watch.progress(WRITING + ((1 - WRITING) * bytes) / size_bytes),
+    watch.progress(readingBack(WRITING, bytes, size_bytes)),
   )
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
   await writeSidecar(store, keeper, header, made, watch.signal)

@@ -38,6 +38,7 @@ export async function createOnReplica(
   } finally {
     await standby.close()
   }
-  watch.progress(0)
+  const phase = 'Starting again on the primary'
+  watch.progress({ share: 0, phase, done: null, total: null, unit: 'records' })
   return createBackup(client, job, deps, watch)
 }

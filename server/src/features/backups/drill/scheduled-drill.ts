@@ -4,8 +4,15 @@ import type { Cron } from '../../../lib/cron.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
+import {
+  CancelledJobError,
+  type Jobs,
+  jobKind,
+  startTrackedJob,
+  type TrackedJob,
+} from '../../../platform/jobs/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
+import { canFail } from '../../../platform/observe/can-fail.ts'
 import { appendBackupEvent } from '../backups.journal.ts'
 import { fileName } from '../file/names.ts'
 import { OtherReleaseError } from '../restore-into-empty/restore.ts'
@@ -59,16 +66,14 @@ export async function drillNamed(
   file: DrilledFile,
   onProgress?: (share: number) => void,
 ): Promise<number> {
-  const { db, store, log, reading } = deps
-  const { id, rewritten_at } = file
+  const { db, log, reading } = deps
+  const { id } = file
   await using _held = await reading.hold(id)
-  const name = fileName(id, rewritten_at)
+  const order = { kind: 'drill', tenant_id: null, subject_id: id, actor: SYSTEM }
+  const job = await startTrackedJob(deps, order)
   try {
-    const size = await store.size(name)
-    const { seconds } = await drill(counted(store.read(name), size, onProgress), size, {
-      ...deps,
-      stores: [store],
-    })
+    const seconds = await drillFile(deps, file, job, onProgress)
+    if (!(await job.end())) throw new CancelledJobError()
     await db.acrossTenants(async (tx) => {
       const proven = await saveDrill(tx, file, seconds)
       const changes = { drill_seconds: seconds }
@@ -77,14 +82,40 @@ export async function drillNamed(
     log.info({ backup: id, seconds }, 'backup test restore completed')
     return seconds
   } catch (error) {
-    if (isOfBackup(error))
+    // An error after a cancellation is only its consequence.
+    const isFault = !job.signal.aborted && isOfBackup(error)
+    await canFail(job.end(isFault ? FAULTY : NOT_TRIED), 'recording of a test restore', log)
+    if (isFault)
       await db.acrossTenants(async (tx) => {
         const failed = await saveVerified(tx, file, false)
-        const changes = { error: 'The test restore of this backup failed.' }
+        const changes = { error: FAULTY }
         if (failed) await appendBackupEvent(tx, SYSTEM, 'backup.failed', { id, ...failed }, changes)
       })
     throw error
   }
+}
+
+const FAULTY = 'The test restore of this backup failed.'
+const NOT_TRIED = 'The test restore could not be completed. See the log of the service.'
+
+/** Restores the file into a temporary server, reports the progress, and returns the duration in seconds. */
+async function drillFile(
+  deps: NamedDrillDeps,
+  { id, rewritten_at }: DrilledFile,
+  job: TrackedJob,
+  onProgress?: (share: number) => void,
+): Promise<number> {
+  const { store } = deps
+  const name = fileName(id, rewritten_at)
+  const size = await store.size(name)
+  const report = (bytes: number) => {
+    job.signal.throwIfAborted()
+    const phase = bytes < size ? 'Restoring into a temporary server' : 'Verifying the restored data'
+    job.report({ phase, done: bytes, total: size })
+    onProgress?.(bytes / size)
+  }
+  const file = counted(store.read(name), report)
+  return (await drill(file, size, { ...deps, stores: [store] })).seconds
 }
 
 /** The SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */
@@ -103,13 +134,12 @@ function isOfBackup(error: unknown): boolean {
 
 async function* counted(
   source: AsyncIterable<Uint8Array>,
-  size: number,
-  onProgress?: (share: number) => void,
+  onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
     bytes += chunk.length
-    onProgress?.(bytes / size)
+    onBytes(bytes)
     yield chunk
   }
 }

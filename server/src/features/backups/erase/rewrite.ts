@@ -12,6 +12,7 @@ import { findSigned } from '../file/signed-text.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
 import { type Source, writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
+import { readingBack } from '../work/progress.ts'
 import type { Made } from '../work/work.store.ts'
 
 /** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
@@ -51,7 +52,9 @@ export async function rewrite(
   await store.requireRoom(size_bytes)
   const read = measure(store.read(fileName(id, before)), (bytes) => {
     watch.signal.throwIfAborted()
-    watch.progress((WRITING * bytes) / size_bytes)
+    const share = (WRITING * bytes) / size_bytes
+    const phase = 'Rewriting the file'
+    watch.progress({ share, phase, done: bytes, total: size_bytes, unit: 'bytes' })
   })
   await using file = await openBackup(read.source, keeper)
   if (file.header.backup_id !== id)
@@ -71,7 +74,7 @@ export async function rewrite(
   await store.write(name, written.source, watch.signal)
   const made = { ...written.result(), records, schema_version }
   await verifyFile(store, keeper, { name, sha256: made.sha256 }, watch.signal, (bytes) =>
-    watch.progress(WRITING + ((1 - WRITING) * bytes) / made.size_bytes),
+    watch.progress(readingBack(WRITING, bytes, made.size_bytes)),
   )
   const locked_until = await store.lockedUntil(name)
   return { ...made, locked_until, rewritten_at, forgotten }

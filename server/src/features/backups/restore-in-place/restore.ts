@@ -22,6 +22,11 @@ import {
 
 const MAX_TRIES = 5
 
+/** The phases after the backup was loaded. */
+const COUNTING = 'Counting the differences'
+const REPLACING = 'Replacing the data in maintenance mode'
+const LOADED = { share: 0.5, done: null, total: null, unit: 'records' } as const
+
 /**
  * Restores a backup in place, or previews the restore.
  * @throws RefusedError, UnreadableFile, or a database error. The database is then unchanged.
@@ -40,6 +45,7 @@ export async function restoreBackup(
   const staged = await stageBackup(client, job, options, deps, watch)
   await requirePossible(client, job, options)
   const input = { client, job, options, deps, staged, watch }
+  watch.progress({ ...LOADED, phase: options.dry_run ? COUNTING : REPLACING })
   if (options.dry_run) return runSteps(DRY_RUN_STEPS, { ...input, safetyId: null })
   // When one tenant is restored from a full backup, the size of its data is unknown until the safety backup is written.
   if (tenant_id === null || job.type === 'tenant') await deps.store.requireRoom(staged.bytes)

@@ -53,7 +53,8 @@ export async function stageBackup(
   const read = () =>
     measure(store.read(name), (bytes) => {
       watch.signal.throwIfAborted()
-      watch.progress((0.5 * bytes) / size)
+      const share = (0.5 * bytes) / size
+      watch.progress({ share, phase: 'Loading the file', done: bytes, total: size, unit: 'bytes' })
     }).source
   const fill = async (rows: RowSource): Promise<Ruled[]> => {
     const staged = await fillStages(client, rows, rules, options.tenant_id)

@@ -6,6 +6,7 @@ import type { BackupJobKind, BackupReason } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
 import type { RestoreResult } from '../restore-in-place/outcome.ts'
 import { NotStoredError } from '../stores/store.ts'
+import type { Progress } from './progress.ts'
 import '../backups.table.ts'
 
 /** A job, with what is recorded about its backup. */
@@ -106,7 +107,7 @@ export async function findLapsed(tx: TenantTx, id: string): Promise<string | und
 export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<boolean> {
   const begun = await tx.db
     .updateTable('backup_jobs')
-    .set({ status: 'running', started_at: sql`now()`, progress: 0 })
+    .set({ status: 'running', started_at: sql`now()`, progress: 0, phase: null, done: null })
     .where('id', '=', id)
     .where('status', '=', 'queued')
     .returning('id')
@@ -127,7 +128,7 @@ export const findBeginning = (tx: TenantTx, { id }: Pick<Job, 'id'>) =>
 export async function requeueJob(tx: TenantTx, { id, kind, backup_id }: Job): Promise<void> {
   const queued = await tx.db
     .updateTable('backup_jobs')
-    .set({ status: 'queued', started_at: null, progress: 0 })
+    .set({ status: 'queued', started_at: null, progress: 0, phase: null, done: null })
     .where('id', '=', id)
     .where('status', '=', 'running')
     .returning('id')
@@ -139,8 +140,24 @@ async function setStatus(tx: TenantTx, id: string, status: 'queued' | 'running' 
   await tx.db.updateTable('backups').set({ status }).where('id', '=', id).execute()
 }
 
-export async function saveProgress(tx: TenantTx, id: string, progress: number): Promise<void> {
-  await tx.db.updateTable('backup_jobs').set({ progress }).where('id', '=', id).execute()
+/** Records the progress of a job. Returns true if a user has cancelled the job. */
+export async function saveProgress(
+  tx: TenantTx,
+  id: string,
+  { share, ...progress }: Progress,
+): Promise<boolean> {
+  const saved = await tx.db
+    .updateTable('backup_jobs')
+    .set({
+      ...progress,
+      progress: share,
+      progressed_at: sql`now()`,
+      counted_since: sql`case when phase = ${progress.phase} then counted_since else now() end`,
+    })
+    .where('id', '=', id)
+    .returning(sql<boolean>`cancelled_by is not null`.as('is_cancelled'))
+    .executeTakeFirst()
+  return saved?.is_cancelled === true
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
+import { CancelledJobError } from '../../../platform/jobs/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { appendBackupEvent } from '../backups.journal.ts'
 import { insertBackup } from '../backups.store.ts'
@@ -33,6 +34,7 @@ import { restoreBackup } from '../restore-in-place/restore.ts'
 import type { InPlaceDeps } from '../restore-in-place/transaction.ts'
 import { NoRoomError, NotStoredError, StoreError } from '../stores/store.ts'
 import type { BackupLocks } from './locks.ts'
+import type { Progress } from './progress.ts'
 import * as store from './work.store.ts'
 
 const LOOK_EVERY_MS = 2_000
@@ -55,6 +57,14 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   onMade(tx: TenantTx): Promise<void>
 }
 
+const BEGINNING: Progress = {
+  share: 0,
+  phase: 'Preparing',
+  done: null,
+  total: null,
+  unit: 'records',
+}
+const CANCELLED = 'The job was cancelled.'
 const SOMEBODY_WAITS = 'another process, such as a migration, is waiting for a table'
 
 /** The outcome of a job that the worker still has to record. */
@@ -152,8 +162,8 @@ async function perform(
   // Closes the connection on abort, so that a running query is not waited for.
   const end = () => void canFail(client.end(), 'cancellation of a backup', deps.log)
   signal.addEventListener('abort', end)
-  const telling = tellProgress(deps, job, () => givingWay.abort(new GiveWay(SOMEBODY_WAITS)))
-  const watch = { ...telling.watch, signal, quiet: telling.stop }
+  const telling = tellProgress(deps, job, (reason) => givingWay.abort(reason))
+  const watch = { ...telling.watch, signal, quiet: telling.quiet }
   try {
     signal.throwIfAborted()
     if (job.kind === 'create') {
@@ -182,15 +192,20 @@ async function requireInTime({ db }: BackupWorkerDeps, { id }: store.Job): Promi
     throw new RefusedError(`it was requested at ${ordered} and waited too long. Request it again`)
 }
 
-/** Records the progress of a job. Calls `giveWay` when another process waits for the job's table locks. */
-function tellProgress({ db, clock, log }: BackupWorkerDeps, job: store.Job, giveWay: () => void) {
-  const state: { progress: number; pid?: number } = { progress: 0 }
+/** Records the progress of a job. Aborts it when a user cancels it, or another process waits for its table locks. */
+function tellProgress(
+  { db, clock, log }: BackupWorkerDeps,
+  job: store.Job,
+  abort: (reason: Error) => void,
+) {
+  const state: { progress: Progress; pid?: number } = { progress: BEGINNING }
   const telling = poller(
     async () => {
       const { progress, pid } = state
-      await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress))
+      if (await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress)))
+        abort(new CancelledJobError())
       if (pid !== undefined && (await db.acrossTenants((tx) => holdsUpOthers(tx, pid), 'read')))
-        giveWay()
+        abort(new GiveWay(SOMEBODY_WAITS))
       return false
     },
     {
@@ -201,9 +216,14 @@ function tellProgress({ db, clock, log }: BackupWorkerDeps, job: store.Job, give
   )
   return {
     stop: telling.stop,
+    /** Records the latest progress, and stops. */
+    async quiet() {
+      await telling.idle()
+      await telling.stop()
+    },
     watch: {
-      progress(share: number) {
-        state.progress = share
+      progress(progress: Progress) {
+        state.progress = progress
       },
       holding(pid: number) {
         state.pid = pid
@@ -271,6 +291,11 @@ async function finish(
       await db.acrossTenants((tx) => store.requeueJob(tx, job))
       return 'left'
     }
+    if (error instanceof CancelledJobError) {
+      log.info({ backup, kind }, 'backup job cancelled')
+      await conclude(deps, job, ending, (tx) => store.endJob(tx, job, CANCELLED))
+      return 'ended'
+    }
     log.error({ err: error, backup, kind }, 'backup job failed')
     await conclude(deps, job, ending, (tx) => fail(tx, job, sentenceOf(error, deps.conflicts)))
     return 'ended'
@@ -286,10 +311,10 @@ async function conclude(
   { db, clock, log }: BackupWorkerDeps,
   { kind }: store.Job,
   ending: AbortSignal,
-  work: (tx: TenantTx) => Promise<void>,
+  work: (tx: TenantTx) => Promise<unknown>,
 ): Promise<void> {
   // A restore may have entered maintenance mode itself, so it must not wait for that mode to end.
-  if (kind === 'restore') return db.acrossTenants(work)
+  if (kind === 'restore') return void (await db.acrossTenants(work))
   const told = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {
     try {

@@ -9,8 +9,15 @@ import { instantOf, isBareDate } from '../../../lib/instant.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Admin } from '../../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
+import type { JobSource } from '../../../platform/feature/job-source.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
-import { actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
+import {
+  type Actor,
+  actorOf,
+  append,
+  journalEntry,
+  ordererOf,
+} from '../../../platform/journal/index.ts'
 import { scheduleQueue } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
@@ -46,6 +53,8 @@ export interface Replays {
    * @throws Problem 409 if the replay has ended and none of its deliveries is waiting
    */
   cancel(caller: Admin, webhookId: number, id: number): Promise<void>
+  /** The source of replays in the list of long jobs. */
+  readonly jobs: JobSource
   /** Resumes replays and cancellations whose jobs have given up, and deletes old replays. */
   tidy(): Promise<void>
 }
@@ -105,6 +114,20 @@ export function replaysService(deps: ReplaysDeps): Replays {
     return { since: iso(start), until: iso(Math.min(end, now)) }
   }
 
+  async function cancel(tx: TenantTx, actor: Actor, webhookId: number, id: number): Promise<void> {
+    const { tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
+    await store.lockReplay(tx, id)
+    const { state, waiting } = await existing(tx, webhookId, id)
+    const isOpen = state === 'running' || (state === 'completed' && waiting > 0)
+    if (!isOpen) throw new Problem('replay_over')
+    await store.advanceReplay(tx, id, { state: 'cancelled', finished_at: iso(clock.now()) })
+    await sendCancel(tx, { id, tenant_id, webhook_id: webhookId })
+    await append(tx, actor, {
+      ...journalEntry('webhook.replay_cancelled', 'webhook', { tenant_id, id: webhookId }),
+      changes: { replay_id: id },
+    })
+  }
+
   return {
     spanOf,
 
@@ -117,10 +140,11 @@ export function replaysService(deps: ReplaysDeps): Replays {
           throw new Problem('replay_running', {
             detail: `Replay ${running.id} of this webhook is running. Wait until it ends, or cancel it.`,
           })
-        const order = { tenant_id, webhook_id: webhookId, since, until }
+        const actor = actorOf(caller)
+        const order = { tenant_id, webhook_id: webhookId, since, until, actor: ordererOf(actor) }
         const replay = await store.insertReplay(tx, order)
         await send(tx, { id: replay.id, tenant_id })
-        await append(tx, actorOf(caller), {
+        await append(tx, actor, {
           ...journalEntry('webhook.replayed', 'webhook', { tenant_id, id: webhookId }),
           changes: { replay_id: replay.id, since, until },
         })
@@ -131,19 +155,18 @@ export function replaysService(deps: ReplaysDeps): Replays {
       db.inTenant(caller.tenant_id, (tx) => existing(tx, webhookId, id), 'read'),
 
     cancel: (caller, webhookId, id) =>
-      db.inTenant(caller.tenant_id, async (tx) => {
-        const { tenant_id } = orNotFound(await findWebhook(tx, webhookId), 'webhook')
-        await store.lockReplay(tx, id)
-        const { state, waiting } = await existing(tx, webhookId, id)
-        const isOpen = state === 'running' || (state === 'completed' && waiting > 0)
-        if (!isOpen) throw new Problem('replay_over')
-        await store.advanceReplay(tx, id, { state: 'cancelled', finished_at: iso(clock.now()) })
-        await sendCancel(tx, { id, tenant_id, webhook_id: webhookId })
-        await append(tx, actorOf(caller), {
-          ...journalEntry('webhook.replay_cancelled', 'webhook', { tenant_id, id: webhookId }),
-          changes: { replay_id: id },
-        })
-      }),
+      db.inTenant(caller.tenant_id, (tx) => cancel(tx, actorOf(caller), webhookId, id)),
+
+    jobs: {
+      kinds: ['replay'],
+      select: store.REPLAY_JOBS,
+      async cancel(job, actor) {
+        const cancelled = db.inTenant(job.tenant_id as number, (tx) =>
+          cancel(tx, actor, Number(job.subject_id), store.replayIdOf(job)),
+        )
+        return cancelled.then(() => true, isOver)
+      },
+    },
 
     tidy: () =>
       db.acrossTenants(async (tx) => {
@@ -153,6 +176,13 @@ export function replaysService(deps: ReplaysDeps): Replays {
         for (const replay of await store.listUnswept(tx)) await sendCancel(tx, replay)
       }),
   }
+}
+
+/** Returns false for a replay that has ended, and rethrows every other error. */
+function isOver(error: unknown): false {
+  if (error instanceof Problem && (error.code === 'replay_over' || error.code === 'not_found'))
+    return false
+  throw error
 }
 
 async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Replay> {

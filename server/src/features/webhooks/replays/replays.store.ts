@@ -1,6 +1,8 @@
 /** SQL of replays: saves their progress, queues their events, and removes deliveries of cancelled replays. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import type { LongJobRow } from '../../../platform/feature/job-source.ts'
+import type { Actor } from '../../../platform/journal/index.ts'
 import type { Replay } from '../webhooks.schema.ts'
 import '../../../platform/journal/journal.table.ts'
 import '../webhooks.table.ts'
@@ -39,14 +41,33 @@ const COLUMNS = [
 
 export function insertReplay(
   tx: TenantTx,
-  replay: { tenant_id: number; webhook_id: number; since: string; until: string },
+  {
+    actor,
+    ...replay
+  }: { tenant_id: number; webhook_id: number; since: string; until: string; actor: Actor },
 ): Promise<KeptReplay> {
   return tx.db
     .insertInto('webhook_replays')
-    .values({ ...replay, event_at: replay.since })
+    .values({ ...replay, actor: JSON.stringify(actor), event_at: replay.since })
     .returning(COLUMNS)
     .executeTakeFirstOrThrow()
 }
+
+const ID_PREFIX = 'replay-'
+
+/** Selects the replays for the list of long jobs. */
+export const REPLAY_JOBS = sql<LongJobRow>`
+  select ${sql.lit(ID_PREFIX)} || id as id, 'replay' as kind, tenant_id, webhook_id::text as subject_id,
+    state as status, case when state = 'running' then 'Queueing the events' end as phase,
+    found as done, null::bigint as total, 'events' as unit, null as error,
+    jsonb_build_object('since', since, 'until', until) as result, actor, created_at,
+    created_at as started_at, null::timestamptz(3) as progressed_at,
+    null::timestamptz(3) as counted_since, finished_at, state = 'running' as can_cancel
+  from webhook_replays`
+
+/** Returns the id of the replay that a long job stands for. */
+export const replayIdOf = ({ id }: Pick<LongJobRow, 'id'>): number =>
+  Number(id.slice(ID_PREFIX.length))
 
 /** Returns the running replay of the webhook, or undefined if no replay is running. */
 export function findRunningReplay(

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../../lib/problems.ts'
 import type { Logger } from '../../observe/log.ts'
+import { matchesEtag, NOT_MODIFIED } from '../etag.ts'
 import { addRedirects } from '../redirects.ts'
 import { chooseEncoding } from './accept-encoding.ts'
 import { type ConsoleFile, type ConsoleFiles, readConsole } from './files.ts'
@@ -67,15 +68,8 @@ function sendFile(
   caching: string,
 ): FastifyReply {
   reply.headers({ etag, 'cache-control': caching, vary: 'accept-encoding' })
-  if (matches(headers['if-none-match'], etag)) return reply.code(304).send()
+  if (matchesEtag(headers['if-none-match'], etag)) return reply.code(NOT_MODIFIED).send()
   const encoding = chooseEncoding(headers['accept-encoding'], bodies)
   if (encoding !== 'identity') reply.header('content-encoding', encoding)
   return reply.type(type).send(bodies.get(encoding))
-}
-
-/** Compares entity tags with the weak comparison that `If-None-Match` requires (RFC 9110 §13.1.2). */
-function matches(header: string | undefined, etag: string): boolean {
-  const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
-  const tags = header?.split(',').map(opaque) ?? []
-  return tags.includes('*') || tags.includes(opaque(etag))
 }

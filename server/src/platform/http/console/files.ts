@@ -1,9 +1,9 @@
 /**
  * Reads the built console into memory: each file and the compressed variants that `scripts/build-console.mjs` wrote.
  */
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
+import { etagOf } from '../etag.ts'
 import type { ContentEncoding } from './accept-encoding.ts'
 
 /** Content types by file extension. Files with other extensions are not served. */
@@ -84,7 +84,7 @@ async function readFolder(folder: string): Promise<Map<string, Buffer>> {
 
 const consoleFile = (type: string, content: Buffer): ConsoleFile => ({
   type,
-  etag: `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`,
+  etag: etagOf(content),
   bodies: new Map([['identity', content]]),
 })
 

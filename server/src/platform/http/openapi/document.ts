@@ -5,6 +5,7 @@ import { TAGS, type Tag } from '../../../lib/tags.ts'
 import { anyone } from '../../access/index.ts'
 import { bodyLimitOf } from '../body-limit.ts'
 import { fileOf } from '../download.ts'
+import { NOT_MODIFIED } from '../etag.ts'
 import { type AnyOperation, operation } from '../operation.ts'
 import { takesBytes } from '../raw-body.ts'
 import { NO_CONTENT, statusesOf } from '../refusals.ts'
@@ -104,12 +105,12 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
     summary: op.summary,
     tags: [op.tag],
     security: op.access.roles ? [{ bearer: [] }] : [],
-    ...(op.params || op.query || op.headers
+    ...(op.params || op.query || op.headers || op.etag
       ? {
           parameters: [
             ...parametersOf(op.params, 'path', showSent),
             ...parametersOf(op.query, 'query', showSent),
-            ...headerParametersOf(op.headers),
+            ...headerParametersOf({ ...op.headers, ...(op.etag ? IF_NONE_MATCH : {}) }),
           ],
         }
       : {}),
@@ -131,7 +132,16 @@ function describe(op: AnyOperation, { sent, answered, shared }: Named): Json {
 /** The schema of a body that the operation reads as raw bytes: JSON of any content type. */
 const ANY_OBJECT = { type: 'object', additionalProperties: true }
 
-const PARTIAL = 206
+const DESCRIBED: Readonly<Record<number, string>> = {
+  206: 'A part',
+  [NOT_MODIFIED]: 'Nothing has changed since the response with this entity tag',
+}
+
+const ETAG_HEADER = {
+  description: 'The entity tag of the response. Send it as `If-None-Match` with the next request.',
+  schema: { type: 'string' },
+}
+const IF_NONE_MATCH = { 'If-None-Match': 'The `ETag` of an earlier response.' }
 
 function contentOf(op: AnyOperation, schema: TSchema, schemaOf: ShowSchema): Json {
   const file = fileOf(schema)
@@ -160,11 +170,10 @@ const withExample = (schema: unknown, example: unknown): Json => ({
 })
 
 function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
-  const schema = status === NO_CONTENT ? null : op.success[1]
+  const schema = status === NO_CONTENT || status === NOT_MODIFIED ? null : op.success[1]
   return {
-    description:
-      schema === null ? 'Success without a body' : status === PARTIAL ? 'A part' : 'Done',
-    headers: OF_ALL,
+    description: DESCRIBED[status] ?? (schema === null ? 'Success without a body' : 'Done'),
+    headers: op.etag ? { ...OF_ALL, ETag: ETAG_HEADER } : OF_ALL,
     ...(schema === null ? {} : { content: contentOf(op, schema, schemaOf) }),
   }
 }

@@ -1,0 +1,18 @@
+/** Lists backup jobs among the long jobs of all features, and cancels them. */
+import type { Scopes } from '../../../platform/db/index.ts'
+import type { JobSource } from '../../../platform/feature/job-source.ts'
+import { appendCancellation } from '../../../platform/jobs/index.ts'
+import { BACKUP_JOB_KINDS, BACKUP_JOBS, cancelBackupJob } from './long-jobs.store.ts'
+
+export function backupJobs(db: Scopes): JobSource {
+  return {
+    kinds: BACKUP_JOB_KINDS,
+    select: BACKUP_JOBS,
+    cancel: (job, actor) =>
+      db.acrossTenants(async (tx) => {
+        if (!(await cancelBackupJob(tx, job.id, actor))) return false
+        await appendCancellation(tx, job, actor)
+        return true
+      }),
+  }
+}

@@ -1,0 +1,2 @@
+/** Long jobs, for the composition root. */
+export { openJobList } from './job-list.ts'
