@@ -43,7 +43,7 @@ import type { ComponentHealth, HealthCheck } from './platform/feature/feature.ts
 import type { Fix } from './platform/feature/fix.ts'
 import type { RestoreColumns } from './platform/feature/restore-columns.ts'
 import type { RestoreRules } from './platform/feature/restore-rule.ts'
-import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
+import { type OutboundHold, openOutboundHold } from './platform/hold/hold.ts'
 import { type Jobs, openJobs } from './platform/jobs/index.ts'
 import {
   enterActions,

@@ -1,4 +1,5 @@
 /** Assembles the backups feature. */
+
 import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
@@ -19,7 +20,8 @@ import { clearThrownAway } from './drill/temporary-server.ts'
 import { proveDatabase, proveSeals } from './drill/verify-sealed.ts'
 import { startErasing } from './erase/erase.ts'
 import { openKeeper } from './file/identity.ts'
-import { backupFixes } from './fixes/fixes.ts'
+import { orphans } from './fixes/orphans.ts'
+import { DAMAGED, missing } from './fixes/unusable.ts'
 import { watchBackups } from './health.ts'
 import { type BackupCommands, backupCommands } from './operator/commands.ts'
 import { backupsAttention } from './overview.ts'
@@ -115,7 +117,7 @@ export async function openBackups(
     checks: { backups: watch.check },
     attention: backupsAttention(watch.standing),
     upkeep: [watch.upkeep],
-    fixes: backupFixes({ ...core, store, keeper }),
+    fixes: [missing({ ...core, store }), DAMAGED, orphans({ ...core, store, keeper })],
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {
       void canFail(clearThrownAway(dataDir, log), 'cleanup after test restores', log)

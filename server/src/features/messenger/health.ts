@@ -3,8 +3,7 @@ import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../../platform/db/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { type BotStanding, findStanding } from './bot/bot.store.ts'
-import type { BotState } from './messenger.table.ts'
-import { TOPIC_BOT } from './topics.ts'
+import { type BotState, TOPIC_BOT } from './messenger.table.ts'
 
 const POLL_MS = 5_000
 /** The states in which the bot can send messages. */

@@ -1,5 +1,7 @@
 /** Assembles the messenger feature: linking of chats, updates from chats, and the bot, which runs in one process. */
+
 import { randomUUID } from 'node:crypto'
+import { Counter, type Registry } from 'prom-client'
 import type { Needs } from '../../core.ts'
 import type { Caller, RequireSignedIn } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
@@ -21,9 +23,9 @@ import { unlinker } from './linking/unlink.ts'
 import { keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
 import { MESSENGER_TABLES } from './messenger.table.ts'
-import { messageMetrics } from './metrics.ts'
 import { followNoticeEvents, NOTICE_CONSUMER } from './notices/queue.ts'
 import { composer } from './sending/compose.ts'
+import type { SendOutcome } from './sending/outcome.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
 import { CHAT_UNLINKED, UNLINKED } from './text/bot-replies.ts'
@@ -146,3 +148,14 @@ const botHealth = (standing: { isWell(): boolean }): ComponentHealth =>
   standing.isWell()
     ? { state: 'ok' }
     : { state: 'degraded', reason: 'The messenger bot is not working. See the log for the cause.' }
+
+/** Registers the metric of messages. Returns a function that counts a message by its outcome. */
+function messageMetrics(registry: Registry): (outcome: SendOutcome['kind']) => void {
+  const messages = new Counter({
+    name: 'wardkeep_messenger_messages_total',
+    help: 'Messages to chats, by outcome',
+    labelNames: ['outcome'] as const,
+    registers: [registry],
+  })
+  return (outcome) => messages.inc({ outcome })
+}

@@ -1,6 +1,5 @@
 /** Self-healing checks for the patients feature. */
-import type { Fix } from '../../platform/feature/fix.ts'
-import { idIn } from '../../platform/feature/subject.ts'
+import { type Fix, idIn } from '../../platform/feature/fix.ts'
 import { countHeld, forgetFaults, listFaults } from './cache/faults.store.ts'
 
 const MOST = 1_000

@@ -7,8 +7,8 @@ import type { Changes, Scopes } from '../../platform/db/index.ts'
 import type { ComponentHealth } from '../../platform/feature/feature.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import type { Settled } from './applying/apply.ts'
-import { INBOX_TOPIC } from './inbox/topics.ts'
 import type { Provider } from './payment-facts.ts'
+import { INBOX_TOPIC } from './payments.table.ts'
 import { countOpen, lastRun, type OpenCount } from './upkeep/upkeep.store.ts'
 
 /** The maximum time that a notification waits under normal load. */

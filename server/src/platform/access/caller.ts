@@ -1,5 +1,7 @@
 /** The callers of operations. Only access rules create the branded types, such as `Admin`. */
+
 import type { Role } from '../../lib/roles.ts'
+import type { TenantTx } from '../db/index.ts'
 
 /** Where a request came from, as the journal and the list of sessions show it. */
 export interface Origin {
@@ -49,3 +51,12 @@ export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
 
 /** A caller who may read administration records: an admin or an auditor. */
 export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }
+
+/**
+ * Checks the session a second time, within the transaction of an operation. Rejects a caller whose session has ended since the request arrived, by a block, a role change or a deactivated
+ * tenant. Sends its query immediately. If the caller takes a lock first, the query sees changes that were made while
+ * waiting for that lock. A blocked user therefore cannot undo their own block. The function is passed in, because
+ * sessions depend on this layer and not the reverse.
+ * @throws Problem 401 if the session has ended
+ */
+export type RequireSignedIn = (tx: TenantTx, caller: Caller) => Promise<void>

@@ -2,9 +2,9 @@
  * An operation as data: its input, responses, permitted callers and handler. Everything that operations share (access
  * control, 422, errors, OpenAPI) is derived from this data.
  */
-import type { Static, TSchema } from 'typebox'
-import type { JsonBytes } from '../../lib/json-bytes.ts'
-import type { JsonText } from '../../lib/json-text.ts'
+
+import Type, { type Static, type TSchema } from 'typebox'
+import type { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
 import type { ProblemCode, Refuse } from '../../lib/problems.ts'
 import type { Tag } from '../../lib/tags.ts'
 import type { OperationAccess, Origin, Restriction } from '../access/index.ts'
@@ -148,3 +148,12 @@ export function operation<
 >(definition: Operation<C, P, Q, B, R, K, H>): Operation<C, P, Q, B, R, K, H> {
   return definition
 }
+
+/**
+ * The `body` schema of an operation that reads raw bytes and validates them itself, such as a signed message. Without a body, the handler receives an empty buffer. Neither
+ * the content type nor the content is checked, and the operation must declare 422 itself.
+ */
+export const RawBody = Type.Unsafe<Buffer>({})
+
+/** Returns true if the operation reads its body as raw bytes. */
+export const takesBytes = ({ body }: { body?: TSchema }): boolean => body === RawBody

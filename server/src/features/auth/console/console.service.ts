@@ -3,9 +3,9 @@
 import type { Origin } from '../../../platform/access/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { Credentials } from '../auth.schema.ts'
 import type { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import type { Credentials } from '../sign-in/sign-in.schema.ts'
 import type { SignIn } from '../sign-in/sign-in.service.ts'
 
 /** Reads and writes the cookie that contains the refresh token of the browser's session. */

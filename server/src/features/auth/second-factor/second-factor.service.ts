@@ -1,9 +1,15 @@
 /** Enrols, verifies and removes the second factor (RFC 6238, decisions §3). */
+
 import { renderSVG } from 'uqr'
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import { InvalidInput, orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
-import type { KeyRing } from '../../../platform/crypto/index.ts'
+import {
+  type KeyRing,
+  placeIn,
+  type SealedPlace,
+  type SealedTable,
+} from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
@@ -11,8 +17,8 @@ import { findTenant } from '../../tenants/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { Tell } from '../notices/notices.service.ts'
+import { requireSignedIn } from '../sessions/ending.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import { requireSignedIn } from '../sessions/signed-in.ts'
 import {
   describeSecret,
   hashRecoveryCode,
@@ -21,9 +27,18 @@ import {
   RECOVERY_CODES,
   stepOf,
 } from './codes.ts'
-import { totpSecretPlace } from './sealed.ts'
 import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
+
+/** The encrypted column of the second factor, which contains the TOTP secret. */
+export const SECOND_FACTORS: SealedTable = {
+  table: 'second_factors',
+  id: { column: 'user_id', type: 'bigint' },
+  columns: ['sealed_secret'],
+}
+
+const totpSecretPlace = (userId: number): SealedPlace =>
+  placeIn(SECOND_FACTORS, 'sealed_secret', userId)
 
 const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 

@@ -3,13 +3,12 @@
 import { DAY } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Finding, Fix } from '../../../platform/feature/fix.ts'
-import { idIn } from '../../../platform/feature/subject.ts'
+import { type Finding, type Fix, idIn } from '../../../platform/feature/fix.ts'
 import { backupIdOf, entryIdOf, sidecarName } from '../file/names.ts'
 import { type AdoptDeps, adoptOne } from '../operator/adopt.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import type { StoredObject } from '../stores/store.ts'
-import { listed } from './stored-names.ts'
+import { listed } from './unusable.ts'
 
 /** The minimum age of an orphan. A new backup gets its row before its file, and a deletion takes only moments. */
 const OLD_MS = DAY

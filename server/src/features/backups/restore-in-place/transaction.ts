@@ -11,9 +11,9 @@ import type { DifferingSafeguards } from '../../../platform/schema/repairs/index
 import { deleteTenants, leavingTenants } from '../../tenants/index.ts'
 import { isOperatorLeft, keptAccounts } from '../../users/index.ts'
 import { type BackupProgress, createBackup } from '../create/create.ts'
-import { WEBHOOK_QUEUES } from '../derived-rows.ts'
 import { purgedIn } from '../erase/erase.store.ts'
 import { dropPurged } from '../erase/purged-records.store.ts'
+import { WEBHOOK_QUEUES } from '../restore-into-empty/load.store.ts'
 import { completeRestore, type Job, type Made } from '../work/work.store.ts'
 import {
   keepAccounts,

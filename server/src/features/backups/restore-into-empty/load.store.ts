@@ -10,7 +10,6 @@ import type { PgConnection } from '../../../platform/db/index.ts'
 import { renumberLoadedJournal } from '../../../platform/schema/moved-journal.ts'
 import { readSchema } from '../../../platform/schema/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
-import { WEBHOOK_QUEUES } from '../derived-rows.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
 import { build, dropConstraints, putBack, requireRestoredSchema } from './safeguards.store.ts'
@@ -91,6 +90,13 @@ export async function beginLoad(
     },
   }
 }
+
+/** Inserts a queue for each webhook without one. The webhook engine reschedules interrupted deliveries. */
+export const WEBHOOK_QUEUES = `
+  insert into webhook_queues (webhook_id, tenant_id, due_at)
+  select id, tenant_id, (select min(due_at) from webhook_deliveries
+    where webhook_id = webhooks.id and status = 'pending')
+  from webhooks where not exists (select from webhook_queues queue where queue.webhook_id = webhooks.id)`
 
 /**
  * Inserts rows that are not backed up because they are derived from other rows. The recursive query jumps from action

@@ -11,7 +11,7 @@ import {
 import type { Background } from '../../../platform/feature/feature.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { TOPIC_BOT } from '../topics.ts'
+import { TOPIC_BOT } from '../messenger.table.ts'
 import * as store from './bot.store.ts'
 
 /** The time between checks whether the lease is free. `RENEW_MS` is the time between renewals. */

@@ -1,5 +1,5 @@
 /** A patient as stored in the cache: the JSON for responses, and the few fields that decide who can see the patient. */
-import { JsonText } from '../../../lib/json-text.ts'
+import { JsonText } from '../../../lib/json-bytes.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Patient } from '../patients.schema.ts'
 import { CLINICAL_FIELDS, type PatientPlace } from '../records/fields.ts'

@@ -8,9 +8,9 @@ import { isPassing, type TenantTx } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { applierIn, type Read } from '../applying/apply.ts'
 import type { PaymentReading, Provider } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import { type Claimed, claimNotifications, lockDue, nextDue } from './claims.store.ts'
 import { DOES_NOT_OPEN, openOrNull, type SentNotification } from './sealed.ts'
-import { INBOX_TOPIC } from './topics.ts'
 import {
   type InboxWorker,
   type InboxWorkerDeps,

@@ -10,9 +10,9 @@ import type { Time } from '../../../lib/time.ts'
 import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Notice } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import type { Seals, SentNotification } from './sealed.ts'
 import { type Arrival, countUnverified, insertArrivals } from './store-arrivals.store.ts'
-import { INBOX_TOPIC } from './topics.ts'
 
 /**
  * The maximum number of unverified notifications per provider. Over this or the limit of bytes, the response is 429.

@@ -8,9 +8,9 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
 import type { PaymentReading, Provider } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import { type Claimed, claimNotifications, nextDue, releaseNotifications } from './claims.store.ts'
 import { DOES_NOT_OPEN, openOrNull, type Seals, type SentNotification } from './sealed.ts'
-import { INBOX_TOPIC } from './topics.ts'
 
 /** The duration of a notification's lease in milliseconds, longer than any reading takes. */
 export const LEASE_MS = MINUTE

@@ -18,7 +18,6 @@ import { type Action, actorOf, append, journalEntry } from '../../../platform/jo
 import type { Logger } from '../../../platform/observe/log.ts'
 import { ofNamedTenant } from '../../tenants/index.ts'
 import { openOrNull, type Seals, type SentNotification } from '../inbox/sealed.ts'
-import { INBOX_TOPIC } from '../inbox/topics.ts'
 import type { Provider, UnusableReason } from '../payment-facts.ts'
 import {
   type Discard,
@@ -32,6 +31,7 @@ import {
   type PaymentWithNotifications,
   paymentList,
 } from '../payments.schema.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import * as store from './records.store.ts'
 
 /** The time span of a query and the start of its page. */

@@ -1,8 +1,14 @@
 /** SQL that claims, renews and releases the leases of queues. Leases use the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { isServed } from './served-tenants.ts'
 import '../webhooks.table.ts'
+
+/** How long a deleted tenant's webhooks still receive messages, in seconds, so that they receive the deletion event. */
+const GRACE_SECONDS = 60 * 60
+
+/** True if webhooks of the tenant `t` receive messages. Uses the database's clock, which also sets `deleted_at`. */
+export const isServed = sql<boolean>`(t.is_active
+  and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true))`
 
 /** The duration of a lease that is not renewed, in seconds. The queues of a killed process wait this long. */
 export const QUEUE_LEASE_SECONDS = 10
