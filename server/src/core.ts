@@ -83,9 +83,9 @@ const CORE_TABLES: RestoreRules = {
   ...KEY_TABLES,
   ...JOURNAL_TABLES,
   ...THROTTLE_TABLES,
-  invalidations: 'made anew',
-  list_writes: 'made anew',
-  migrations: 'made anew',
+  invalidations: 'rebuilt',
+  list_writes: 'rebuilt',
+  migrations: 'rebuilt',
 }
 
 /** The restore rules of the core tables and of their columns. */

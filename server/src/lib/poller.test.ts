@@ -2,13 +2,13 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
-import { type Look, type PollerOptions, poller } from './poller.ts'
+import { type Poll, type PollerOptions, poller } from './poller.ts'
 import { systemTime } from './time.ts'
 
 /** An interval so long that a poller looks only when woken. */
 const NEVER = Number.POSITIVE_INFINITY
 
-function polling(look: Look, options: Partial<PollerOptions> = {}) {
+function polling(look: Poll, options: Partial<PollerOptions> = {}) {
   const made = poller(look, {
     clock: systemTime,
     pollMs: NEVER,

@@ -5,7 +5,7 @@ import type { Time } from './time.ts'
  * Looks for work once and does it. Returns true if more work is left, false to look again after `pollMs`, or the
  * milliseconds to wait. A call of `wake` ends the wait.
  */
-export type Look = () => Promise<boolean | number>
+export type Poll = () => Promise<boolean | number>
 
 export interface PollerOptions {
   clock: Pick<Time, 'after'>
@@ -38,7 +38,7 @@ export interface Poller {
 
 /** Starts looking in the next microtask, one look at a time, until stopped. */
 export function poller(
-  look: Look,
+  poll: Poll,
   { clock, pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
 ): Poller {
   const minGap = () => (typeof minGapMs === 'function' ? minGapMs() : minGapMs)
@@ -60,10 +60,10 @@ export function poller(
     })
 
   /** Looks once. Returns the pause in milliseconds, and the minimum pause that applies even when woken. */
-  async function lookOnce(): Promise<{ wait: number; gap: number }> {
+  async function pollOnce(): Promise<{ wait: number; gap: number }> {
     isWoken = false
     try {
-      const found = await look()
+      const found = await poll()
       previous = undefined
       const wait = typeof found === 'number' ? found : found ? 0 : pollMs
       return { wait, gap: wait > 0 ? minGap() : 0 }
@@ -77,7 +77,7 @@ export function poller(
   async function run(): Promise<void> {
     while (!isStopped) {
       const asked = awaitingIdle.splice(0)
-      const { wait, gap } = await lookOnce()
+      const { wait, gap } = await pollOnce()
       if (wait === 0) awaitingIdle.unshift(...asked)
       else for (const resolve of asked) resolve()
       if (gap > 0) await pause(gap, () => isStopped)

@@ -236,7 +236,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
 })
 
 test("a rewrite keeps the old file while it is being read, and does not apply that read's result to the new file", async () => {
-  const held = await readingOf(service).hold(id)
+  const held = await readingOf(service).lock(id)
   const reason = expect.stringContaining('still being read')
   expect(await forget()).toMatchObject({ rewritten: [], left: [{ backup_id: id, reason }] })
   expect(await files()).toHaveLength(2)

@@ -76,7 +76,7 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
-    prove: async () => undefined,
+    verify: async () => undefined,
     differing: async () => [],
     dataDir: service.dataDir,
     migrations,

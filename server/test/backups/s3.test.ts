@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parseS3Url } from '../../src/config/s3-url.ts'
 import { drillNewest } from '../../src/features/backups/drill/scheduled-drill.ts'
-import { proveDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
+import { verifyDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
 import {
   deleteOrphans,
   deleteOutdatedBackups,
@@ -122,7 +122,7 @@ describe('a service with an S3 bucket', () => {
       store: storeOf(server),
       dataDir: service.dataDir,
       keeper: await keeper(),
-      prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), []),
+      verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), []),
       log: silentLog,
       reading: readingOf(service),
     })

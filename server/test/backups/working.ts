@@ -57,7 +57,7 @@ export async function workOn(
     steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
-    prove: async () => undefined,
+    verify: async () => undefined,
     differing: async () => [],
     dataDir: service.dataDir,
     ...others,

@@ -13,10 +13,10 @@ import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
 import {
+  type NotifyApplicant,
   noticesTo,
   noticesToApplicants,
   noticeToFormerAddress,
-  type TellApplicant,
 } from './notices/notices.service.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
@@ -100,7 +100,7 @@ export interface Auth extends Feature {
   accountMails: Pick<
     Recovery,
     'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
-  > & { tellApplicant: TellApplicant }
+  > & { notifyApplicant: NotifyApplicant }
 }
 
 /** Dependencies from features that the auth feature must not import. */
@@ -117,17 +117,17 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
   const sessions = openSessions(core, keys)
   const onUser = actingOn(db, requireSignedIn)
   const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
-  const tell = noticesTo({ mailer, clock })
+  const notifyOwner = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({
     ...core,
     sessions,
-    tell,
+    notifyOwner,
     onUser,
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
   const addressLeft = noticeToFormerAddress(core)
-  const recovery = recoveryService({ ...core, sessions, tell, addressLeft, disown })
+  const recovery = recoveryService({ ...core, sessions, notifyOwner, addressLeft, disown })
   const signIn = signInService({
     ...core,
     db: signInDb,
@@ -150,7 +150,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
-    accountMails: { ...recovery, tellApplicant: noticesToApplicants(core) },
+    accountMails: { ...recovery, notifyApplicant: noticesToApplicants(core) },
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),

@@ -17,7 +17,7 @@ import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
 import { schedulesDrills } from './drill/scheduled-drill.ts'
 import { clearThrownAway } from './drill/temporary-server.ts'
-import { proveDatabase, proveSeals } from './drill/verify-sealed.ts'
+import { verifyDatabase, verifySealedRows } from './drill/verify-sealed.ts'
 import { startErasing } from './erase/erase.ts'
 import { openKeeper } from './file/identity.ts'
 import { orphans } from './fixes/orphans.ts'
@@ -80,8 +80,8 @@ export async function openBackups(
   const service = backupsService({ db, store, log, wake, reading })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
-  const prove = (address: DatabaseAddress) => proveDatabase(address, core.sealer, sealed)
-  const drills = { db, log, dataDir, keeper, store, prove, reading }
+  const verify = (address: DatabaseAddress) => verifyDatabase(address, core.sealer, sealed)
+  const drills = { db, log, dataDir, keeper, store, verify, reading }
   schedulesDrills({ ...drills, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
   checksBackups({ ...core, store, keeper, reading })
   const keep = config.BACKUP_KEEP
@@ -105,7 +105,7 @@ export async function openBackups(
       steps,
       purgedRecords,
       conflicts,
-      prove: (client) => proveSeals(client, core.sealer, sealed),
+      verify: (client) => verifySealedRows(client, core.sealer, sealed),
       differing,
       dataDir,
       onMade,

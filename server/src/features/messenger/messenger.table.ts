@@ -84,8 +84,8 @@ export const MESSENGER_TABLES = {
   messenger_subscriptions: 'kept',
   messenger_notices: 'kept',
   messenger_chats: 'kept',
-  messenger_bot: 'made anew',
-  messenger_updates: 'made anew',
+  messenger_bot: 'rebuilt',
+  messenger_updates: 'rebuilt',
   messenger_codes: 'ended',
   messenger_replies: 'ended',
 } as const satisfies RestoreRules

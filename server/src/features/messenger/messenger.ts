@@ -14,7 +14,7 @@ import { HOOK_PATH, hookSecret, openHook } from './bot/hook.ts'
 import { keepLease, type Tenure } from './bot/lease.ts'
 import { updateTaker } from './bot/take-updates.ts'
 import { updateHandler } from './bot/updates.ts'
-import { watchStanding } from './health.ts'
+import { watchBotHealth } from './health.ts'
 import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
@@ -88,7 +88,7 @@ export async function openMessenger(
   const take = updateTaker({ ...core, handle: updateHandler(deps) })
   const isHooked = token !== undefined && config.MESSENGER_MODE === 'webhook'
   const secret = isHooked ? hookSecret(deriveKey, token) : null
-  const standing = token === undefined ? undefined : watchStanding(core)
+  const health = token === undefined ? undefined : watchBotHealth(core)
   const upstream = token === undefined ? undefined : openUpstream({ url: root })
   const api = upstream && token ? await openBotApi({ token, root, upstream }) : undefined
   const webhook = secret === null ? null : { url: core.publicUrl + HOOK_PATH, secret }
@@ -122,7 +122,7 @@ export async function openMessenger(
     tables: MESSENGER_TABLES,
     restoring: { after: endLinks },
     operations: messengerOperations(
-      linkingService({ ...deps, standing }),
+      linkingService({ ...deps, health }),
       openHook({ db, take, secret }),
     ),
     async userLeaves(tx, by, { id, tenant_id }) {
@@ -133,19 +133,19 @@ export async function openMessenger(
     },
     goesOut: true,
     ...(api ? { background: () => background(api) } : {}),
-    capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },
-    checks: standing ? { messenger: () => botHealth(standing) } : {},
+    capabilities: { messenger_bot_enabled: () => health?.works() ?? false },
+    checks: health ? { messenger: () => botHealth(health) } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
     async close() {
-      await standing?.stop()
+      await health?.stop()
       await upstream?.close()
     },
   }
 }
 
-const botHealth = (standing: { isWell(): boolean }): ComponentHealth =>
-  standing.isWell()
+const botHealth = (health: { isWell(): boolean }): ComponentHealth =>
+  health.isWell()
     ? { state: 'ok' }
     : { state: 'degraded', reason: 'The messenger bot is not working. See the log for the cause.' }
 

@@ -1,6 +1,6 @@
 /** Self-healing checks for the patients feature. */
 import { type Fix, idIn } from '../../platform/feature/fix.ts'
-import { countHeld, forgetFaults, listFaults } from './cache/faults.store.ts'
+import { countCached, forgetFaults, listFaults } from './cache/faults.store.ts'
 
 const MOST = 1_000
 
@@ -24,7 +24,7 @@ const CACHE: Fix = {
         expected: { version: fault.version },
         since,
       })),
-      looked_at: await countHeld(tx),
+      looked_at: await countCached(tx),
     }
   },
   repair: (finding, repairing) =>

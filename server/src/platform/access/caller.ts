@@ -35,22 +35,22 @@ export interface Caller extends Identity {
   origin: Origin
 }
 
-declare const proven: unique symbol
+declare const verifiedRole: unique symbol
 
 /** A caller who may administer their own tenant, or as a superadmin every tenant. */
-export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
+export type Admin = Caller & { readonly [verifiedRole]: 'admin' | 'superadmin' }
 
 /** A caller who operates the platform and has access to every tenant's administration data. */
-export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
+export type Superadmin = Admin & { readonly [verifiedRole]: 'superadmin' }
 
 /** A user of a clinic. Superadmins are not members, because they must not see a clinic's records (decisions §2). */
-export type Member = Caller & { readonly [proven]: 'admin' | 'member' }
+export type Member = Caller & { readonly [verifiedRole]: 'admin' | 'member' }
 
 /** An admin of a clinic, but never a superadmin. */
-export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
+export type ClinicAdmin = Caller & { readonly [verifiedRole]: 'admin' }
 
 /** A caller who may read administration records: an admin or an auditor. */
-export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }
+export type Auditor = Caller & { readonly [verifiedRole]: 'admin' | 'superadmin' | 'auditor' }
 
 /**
  * Checks the session a second time, within the transaction of an operation. Rejects a caller whose session has ended since the request arrived, by a block, a role change or a deactivated

@@ -358,12 +358,12 @@ test('counts callers that wait for a connection', async () => {
     log: silentLog,
     changes: unheard,
   })
-  const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const first = one.inTenant(NORTH, () => held)
   expect(one.waiting()).toBe(0)
   const second = one.inTenant(NORTH, ids)
   expect(one.waiting()).toBe(1)
-  letGo()
+  release()
   await Promise.all([first, second])
   expect(one.waiting()).toBe(0)
   await one.close()

@@ -184,7 +184,7 @@ function authorize(
   request: FastifyRequest,
 ): Promise<void> | undefined {
   if (!op.access.roles) return refuseInMaintenance(op, guards, null)
-  const proven = guards.authenticate(bearerToken(request))
+  const authenticated = guards.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
     const { restriction } = identity
@@ -193,7 +193,7 @@ function authorize(
     requireRole(op.access, request.caller)
     return refuseInMaintenance(op, guards, identity.tenant_id)
   }
-  return proven instanceof Promise ? proven.then(accept) : accept(proven)
+  return authenticated instanceof Promise ? authenticated.then(accept) : accept(authenticated)
 }
 
 /**

@@ -143,7 +143,7 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
       admit(
         [count],
         async () => ({ standings: await standingsOf([count]) }),
-        async (_seen, wait) => {
+        async (_read, wait) => {
           if (wait > 0) throw tooMany(wait)
           try {
             return await work()

@@ -149,7 +149,7 @@ export function openGuesses(
   }
 
   /** Reads the counters and accounts that sign-in needs before hashing, in one transaction and one round trip. */
-  function look(asked: SignInRequest) {
+  function findPlaces(asked: SignInRequest) {
     return db.acrossTenants(async (tx) => {
       const asking = Promise.all([
         throttle.standings(tx, sharedCounts(asked)),
@@ -177,9 +177,9 @@ export function openGuesses(
   ): Promise<T> {
     return throttle.admit(
       sharedCounts(asked),
-      () => look(asked),
-      ({ places }, held) => {
-        const wait = Math.max(held, late.network, late.pair)
+      () => findPlaces(asked),
+      ({ places }, throttleWait) => {
+        const wait = Math.max(throttleWait, late.network, late.pair)
         const isLetBe = (place: SignInPlace) =>
           wait === 0 || (late.pair === 0 && place?.is_known && place.own.wait === 0)
         return work({

@@ -148,7 +148,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Starts the session if a concurrent sign-in has replaced the hash of the same password, else returns undefined. */
-  async function startAnew(
+  async function startWithNewHash(
     { id, tenant_id, password_hash }: WithPassword,
     trying: Attempt,
   ): Promise<IssuedSession | undefined> {
@@ -174,7 +174,7 @@ export function signInService(deps: SignInDeps): SignIn {
     const started =
       (await startAtOnce(account, trying)) ??
       (await start(account, trying)) ??
-      (await startAnew(account, trying))
+      (await startWithNewHash(account, trying))
     // The code was wrong, or the account was blocked or got a new password during the check.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)

@@ -1,7 +1,7 @@
 /** Creates a backup: takes a snapshot, writes the file to the store, and reads it back to compare checksums. */
 
 import { createHash } from 'node:crypto'
-import { letGo, lettingGo } from '../../../lib/free-memory.ts'
+import { releaseChunk, releasingChunks } from '../../../lib/free-memory.ts'
 import type { PgConnection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
@@ -40,7 +40,7 @@ export interface BackupProgress {
 }
 
 /** Selects the database state to back up. Defaults to the current state. */
-export interface Seen {
+export interface BackupSource {
   /** The name of a snapshot that another open transaction exported. */
   snapshotName?: string
   /** The time (ISO 8601) up to which a standby has replayed all changes. */
@@ -57,7 +57,7 @@ export async function createBackup(
   job: Pick<Job, 'backup_id' | 'type' | 'tenant_id'>,
   { keeper, store, tables }: CreateDeps,
   watch: BackupProgress,
-  { snapshotName, begunAt }: Seen = {},
+  { snapshotName, begunAt }: BackupSource = {},
 ): Promise<Made> {
   const snapshot = await takeSnapshot(client, tables, job.tenant_id, snapshotName)
   watch.holding(snapshot.pid)
@@ -81,7 +81,7 @@ export async function createBackup(
     watch.progress((WRITING * rows) / Math.max(rows, snapshot.estimate.rows, 1))
   })
   const name = fileName(job.backup_id, null)
-  const written = measure(lettingGo(file))
+  const written = measure(releasingChunks(file))
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
@@ -105,7 +105,7 @@ async function compareStored(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
-  for await (const bytes of resting(read.source, rest)) letGo(bytes)
+  for await (const bytes of resting(read.source, rest)) releaseChunk(bytes)
   requireSame(name, sha256, read.result())
 }
 

@@ -13,7 +13,7 @@ import { onThrowAwayServer, type ThrowAwayDeps } from './temporary-server.ts'
 export interface DrillDeps extends ThrowAwayDeps {
   keeper: Keeper
   /** Verifies that the restored data can be decrypted. @throws if it cannot */
-  prove(address: DatabaseAddress): Promise<void>
+  verify(address: DatabaseAddress): Promise<void>
   /** The stores with the notes of purged tenants, whose data must not be restored. */
   stores: readonly Store[]
 }
@@ -36,7 +36,7 @@ export function drill(
   size: number,
   deps: DrillDeps,
 ): Promise<Drilled> {
-  const { keeper, prove, stores } = deps
+  const { keeper, verify, stores } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
     const begun = performance.now()
     const notes = await notesIn(stores, keeper, deps.log)
@@ -48,7 +48,7 @@ export function drill(
       recordNotes: [],
       purgedRecords: [],
     })
-    await prove(address)
+    await verify(address)
     return { ...restored, seconds: (performance.now() - begun) / 1000 }
   })
 }

@@ -58,12 +58,12 @@ export async function readNotes(
   const disbelieved: Disbelieved[] = []
   for (const { name } of await store.list()) {
     if (!NAME.test(name)) continue
-    const told = await readSigned(store, keeper, name).catch((error: unknown) => {
+    const contents = await readSigned(store, keeper, name).catch((error: unknown) => {
       // The note may be missing for a moment while another process rewrites it.
       if (error instanceof NotStoredError) return error.message
       throw error
     })
-    const note = typeof told === 'string' ? told : noteIn(name, told)
+    const note = typeof contents === 'string' ? contents : noteIn(name, contents)
     if (typeof note === 'string') disbelieved.push({ name, reason: note })
     else notes.push(note)
   }
@@ -96,9 +96,9 @@ export const purgedOf = (notes: readonly Note[], installation: string): number[]
   ),
 ]
 
-function noteIn(name: string, told: Record<string, unknown> | undefined): Note | string {
-  if (!Note.Check(told)) return 'it is not a record of a purged tenant'
-  const { purged_tenant: tenant_id, installation, purged_at } = told
+function noteIn(name: string, contents: Record<string, unknown> | undefined): Note | string {
+  if (!Note.Check(contents)) return 'it is not a record of a purged tenant'
+  const { purged_tenant: tenant_id, installation, purged_at } = contents
   // A valid note stored under another tenant's name does not count for that tenant.
   if (name !== noteName(tenant_id)) return 'it belongs to another tenant'
   return { tenant_id, installation, purged_at }

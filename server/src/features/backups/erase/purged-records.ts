@@ -71,18 +71,22 @@ export async function recordNotesIn(
   for (const store of stores)
     for (const { name } of await store.list()) {
       if (!NAME.test(name)) continue
-      const told = await readSigned(store, keeper, name).catch((error: unknown) => {
+      const contents = await readSigned(store, keeper, name).catch((error: unknown) => {
         // The note may be missing for a moment while another process rewrites it.
         if (error instanceof NotStoredError) return error.message
         throw error
       })
-      if (typeof told === 'string' || !RecordNote.Check(told))
+      if (typeof contents === 'string' || !RecordNote.Check(contents))
         log.warn(
           { name, place: store.place },
           'invalid list of purged records; these records will be restored',
         )
       else
-        notes.push({ table: told.purged_records, installation: told.installation, ids: told.ids })
+        notes.push({
+          table: contents.purged_records,
+          installation: contents.installation,
+          ids: contents.ids,
+        })
     }
   return notes
 }

@@ -1,6 +1,6 @@
 /** Reads a backup as a stream, and verifies that it is complete and signed with a root key of this installation. */
 import { createHash } from 'node:crypto'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
   HEADER,
@@ -93,20 +93,20 @@ async function* partsOf(
   keeper: Keeper,
   onHeader?: BackupReader['header'],
   /** True if the caller stops using a chunk of rows before it requests the next one. */
-  areLetGo = false,
+  areReleased = false,
 ): AsyncGenerator<BackupPart, VerifiedFile> {
-  const frame = unzstd(decrypt(source, keeper.opener), areLetGo ? letGo : undefined)
+  const frame = unzstd(decrypt(source, keeper.opener), areReleased ? releaseChunk : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
   await onHeader?.(header.value)
-  const seen = new Map<string, Seen>()
+  const totals = new Map<string, TableTotal>()
   let manifest: Buffer | undefined
   let mac: Buffer | undefined
   for await (const file of files) {
     const table = tableOf(file.name)
     if (mac || (manifest && file.name !== MANIFEST_MAC)) throw unknown(file)
     if (table && !manifest) {
-      const total = beginPart(seen, table, file)
+      const total = beginPart(totals, table, file)
       for await (const rows of wholeRows(file.body)) {
         add(total, rows)
         yield { table, rows }
@@ -119,11 +119,11 @@ async function* partsOf(
   if (!keeper.isSigned(manifest, String(mac).trim()))
     throw new UnreadableFile('the backup was not created with this root key')
   const value = parseManifest(manifest)
-  compare(header, value, seen)
+  compare(header, value, totals)
   return { header: header.value, manifest: value }
 }
 
-type Seen = Total & { parts: number }
+type TableTotal = Total & { parts: number }
 
 const unknown = ({ name }: TarEntry) => new UnreadableFile(`${name} does not belong in a backup`)
 
@@ -139,9 +139,9 @@ async function readHeader(files: AsyncGenerator<TarEntry>) {
 }
 
 /** Registers the next part file of a table. Returns the running total of the table's rows. */
-function beginPart(seen: Map<string, Seen>, table: string, file: TarEntry): Seen {
-  const total = seen.get(table) ?? { ...newTotal(), parts: 0 }
-  seen.set(table, total)
+function beginPart(totals: Map<string, TableTotal>, table: string, file: TarEntry): TableTotal {
+  const total = totals.get(table) ?? { ...newTotal(), parts: 0 }
+  totals.set(table, total)
   total.parts += 1
   if (file.name !== partName(table, total.parts)) throw unknown(file)
   return total
@@ -151,18 +151,18 @@ function beginPart(seen: Map<string, Seen>, table: string, file: TarEntry): Seen
 function compare(
   header: { value: Header; sha256: string },
   manifest: Manifest,
-  seen: ReadonlyMap<string, Seen>,
+  totals: ReadonlyMap<string, TableTotal>,
 ): void {
   const { tables, backup_id } = header.value
   if (manifest.header !== header.sha256 || manifest.backup_id !== backup_id)
     throw new UnreadableFile('the manifest belongs to another backup')
   for (const { name } of tables) {
     const said = manifest.tables[name]
-    const found = seen.get(name)
+    const found = totals.get(name)
     const sha256 = (found?.hash ?? createHash('sha256')).digest('hex')
     if (!said || said.rows !== (found?.rows ?? 0) || said.sha256 !== sha256)
       throw new UnreadableFile(`the rows of ${name} differ from those that were written`)
   }
-  const strange = [...seen.keys()].find((name) => !tables.some((table) => table.name === name))
+  const strange = [...totals.keys()].find((name) => !tables.some((table) => table.name === name))
   if (strange) throw new UnreadableFile(`${strange} is not listed in the header`)
 }

@@ -13,9 +13,9 @@ export async function writeSigned(
   value: object,
   signal: AbortSignal,
 ): Promise<void> {
-  const told = JSON.stringify(value)
-  const mac = sign(Buffer.from(told))
-  const text = JSON.stringify({ ...JSON.parse(told), mac })
+  const contents = JSON.stringify(value)
+  const mac = sign(Buffer.from(contents))
+  const text = JSON.stringify({ ...JSON.parse(contents), mac })
   await store.write(name, once(Buffer.from(`${text}\n`)), signal)
 }
 
@@ -35,17 +35,17 @@ export async function readSigned(
     if (error instanceof SyntaxError) return 'the list entry is invalid'
     throw error
   }
-  const { mac, ...told } = Object(value) as Record<string, unknown>
-  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(told)), mac))
+  const { mac, ...contents } = Object(value) as Record<string, unknown>
+  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(contents)), mac))
     return 'it was not signed with this root key'
-  return told
+  return contents
 }
 
 /** Returns the contents of a signed file. Returns undefined if the file is missing, invalid or not signed correctly. */
 export async function findSigned(store: Store, keeper: Keeper, name: string) {
   try {
-    const told = await readSigned(store, keeper, name)
-    return typeof told === 'string' ? undefined : told
+    const contents = await readSigned(store, keeper, name)
+    return typeof contents === 'string' ? undefined : contents
   } catch (error) {
     if (error instanceof NotStoredError) return undefined
     throw error

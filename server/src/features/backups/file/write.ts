@@ -5,7 +5,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
 import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { encrypt } from './age.ts'
 import {
   HEADER,
@@ -55,7 +55,7 @@ export function writeBackup(
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
-  return encrypt(through(resting(tar, source.rest), zstd, letGo), keeper.recipients)
+  return encrypt(through(resting(tar, source.rest), zstd, releaseChunk), keeper.recipients)
 }
 
 async function* filesOf(
@@ -70,14 +70,14 @@ async function* filesOf(
   for (const { name } of header.tables) {
     const total = newTotal()
     let part = 0
-    let told = 0
+    let reported = 0
     for await (const body of ahead(
       inParts(counted(resting(rows(name), rest), total), PART_BYTES),
     )) {
       part += 1
       yield { name: partName(name, part), body }
-      onPart(total.rows - told)
-      told = total.rows
+      onPart(total.rows - reported)
+      reported = total.rows
     }
     tables[name] = { rows: total.rows, bytes: total.bytes, sha256: total.hash.digest('hex') }
   }

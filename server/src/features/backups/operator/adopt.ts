@@ -80,16 +80,16 @@ export async function adoptOne(
   { db, store, keeper }: AdoptDeps,
   id: string,
 ): Promise<string | undefined> {
-  const told = await entryOf(store, keeper, sidecarName(id))
-  if (typeof told === 'string') return told
-  if (told.backup_id !== id) return 'the list entry belongs to another backup'
-  if (told.installation !== (await db.acrossTenants(ownInstallation, 'read')))
+  const entry = await entryOf(store, keeper, sidecarName(id))
+  if (typeof entry === 'string') return entry
+  if (entry.backup_id !== id) return 'the list entry belongs to another backup'
+  if (entry.installation !== (await db.acrossTenants(ownInstallation, 'read')))
     return 'the backup belongs to another installation. Restore its file into an empty database'
-  const fault = await faultOfFile(store, told)
+  const fault = await faultOfFile(store, entry)
   if (fault !== undefined) return fault
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
-    const { backup_id: _, installation: __, root_key, ...backup } = { ...told, locked_until }
+    const { backup_id: _, installation: __, root_key, ...backup } = { ...entry, locked_until }
     // Locks the root key. Until this row is committed, retention could destroy the key as no longer needed.
     if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
       return `its root key ${root_key} was destroyed when no registered backup needed it, so the file can no longer be decrypted`
@@ -104,14 +104,14 @@ export async function adoptOne(
 
 /** Returns the contents of a list entry, or an error message if the entry is invalid. */
 async function entryOf(store: Store, keeper: Keeper, name: string) {
-  const told = await readSigned(store, keeper, name)
-  if (typeof told === 'string') return told
-  if (!Entry.Check(told)) return 'the list entry is invalid'
-  const { backup_id, installation, type, tenant_id, created_at } = told
-  const { size_bytes, sha256, records, schema_version } = told
-  const rewriting = { rewritten_at: told.rewritten_at ?? null, forgotten: told.forgotten ?? [] }
+  const entry = await readSigned(store, keeper, name)
+  if (typeof entry === 'string') return entry
+  if (!Entry.Check(entry)) return 'the list entry is invalid'
+  const { backup_id, installation, type, tenant_id, created_at } = entry
+  const { size_bytes, sha256, records, schema_version } = entry
+  const rewriting = { rewritten_at: entry.rewritten_at ?? null, forgotten: entry.forgotten ?? [] }
   const made = { size_bytes, sha256, records, schema_version }
-  const root_key = told.keys?.root_key
+  const root_key = entry.keys?.root_key
   return { backup_id, installation, type, tenant_id, created_at, root_key, ...made, ...rewriting }
 }
 

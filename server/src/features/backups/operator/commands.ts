@@ -47,7 +47,7 @@ export interface BackupCommands {
   /** Registers the backups that are in the store but not in the database. @throws StartupError if the store fails */
   adopt(): Promise<Adoption>
   /** Verifies that encrypted data in the database can be decrypted. @throws Error if it cannot */
-  prove(address: DatabaseAddress): Promise<void>
+  verifyDatabase(address: DatabaseAddress): Promise<void>
   /** Removes a purged tenant from all backups. @throws StartupError if the tenant was not purged */
   forgetTenant(tenantId: number, onProgress: OnProgress): Promise<Forgetting>
 }
@@ -115,7 +115,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   }
 
   async function verify(id: string, onProgress: OnProgress): Promise<Backup> {
-    await using _held = await reading.hold(id)
+    await using _lock = await reading.lock(id)
     const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed')
       throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
@@ -148,7 +148,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     drill: (id, onProgress) => inWords(drill(id, onProgress)),
     restore: (id, wanted, onProgress) => inWords(restore(id, wanted, onProgress)),
     adopt: () => inWords(adoptStoredBackups(deps)),
-    prove: deps.prove,
+    verifyDatabase: deps.verify,
     forgetTenant: (tenantId, onProgress) =>
       inWords(forgetTenant({ db, store, keeper, follow }, tenantId, onProgress)),
   }

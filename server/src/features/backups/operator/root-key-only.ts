@@ -47,13 +47,13 @@ export async function verifyBackupFile(path: string, keys: Keys, trial?: Trial) 
     const { header, records, seconds } = await inWords(
       drill(file, size, { ...trial, stores, keeper }),
     )
-    return { ...told(header), records, size_bytes: size, drill_seconds: seconds }
+    return { ...summaryOf(header), records, size_bytes: size, drill_seconds: seconds }
   }
   const { header, manifest } = await inWords(readBackup(file, keeper, {}))
-  return { ...told(header), records: recordsOf(manifest), size_bytes: size }
+  return { ...summaryOf(header), records: recordsOf(manifest), size_bytes: size }
 }
 
-const told = ({ backup_id, type, tenant_id, created_at, schema_version }: Header) => ({
+const summaryOf = ({ backup_id, type, tenant_id, created_at, schema_version }: Header) => ({
   backup_id,
   type,
   tenant_id,

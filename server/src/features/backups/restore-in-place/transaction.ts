@@ -40,7 +40,7 @@ export interface InPlaceDeps extends StageDeps {
   openConnection(): PgConnection
   clock: Time
   /** Verifies that the encrypted values visible to the connection can be decrypted. */
-  prove(client: PgConnection): Promise<void>
+  verify(client: PgConnection): Promise<void>
   /** Returns the constraints, triggers and grants of the database that differ from its schema. */
   differing: DifferingSafeguards
   /** Records in the database that the safety backup started (or restarted) and completed. */
@@ -129,7 +129,7 @@ export const RESTORE_STEPS: readonly RestoreStep[] = [
     run: ({ client, deps, options }) => endAccess(client, deps.rules, options.tenant_id),
   },
   { name: 'finish the features', role: 'scope', run: finishFeatures },
-  { name: 'verify decryption', role: 'scope', run: ({ client, deps }) => deps.prove(client) },
+  { name: 'verify decryption', role: 'scope', run: ({ client, deps }) => deps.verify(client) },
   { name: 'record in the journals', role: 'scope', run: record },
   { name: 'complete the job and commit', role: 'scope', run: complete },
 ]

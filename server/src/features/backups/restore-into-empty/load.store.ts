@@ -81,8 +81,8 @@ export async function beginLoad(
           )
       await renumberLoadedJournal(client)
       await build(client, safeguards.built)
-      for (const statement of MADE_ANEW) await client.query(statement)
-      await putBack(client, safeguards.held)
+      for (const statement of DERIVED_ROWS) await client.query(statement)
+      await putBack(client, safeguards.restoring)
       await advanceSequences(client, header)
       await requireRestoredSchema(client, made)
       const rows = Object.values(left).reduce((sum, count) => sum + count, 0)
@@ -102,7 +102,7 @@ export const WEBHOOK_QUEUES = `
  * Inserts rows that are not backed up because they are derived from other rows. The recursive query jumps from action
  * to action in the index, because millions of journal entries have only about a hundred distinct actions.
  */
-const MADE_ANEW = [
+const DERIVED_ROWS = [
   WEBHOOK_QUEUES,
   `with recursive found as (
      (select action from journal order by action limit 1) union all
@@ -124,8 +124,8 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
   const done = finished(stream)
   let sending = Promise.resolve()
   // Prevents unhandled rejections. The next write, or the end, throws the error.
-  const heardLater = () => undefined
-  done.catch(heardLater)
+  const handledLater = () => undefined
+  done.catch(handledLater)
   return {
     table: name,
     // Resolves before the rows are sent, so the caller can read the next ones. The database validates the rows.
@@ -139,7 +139,7 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
         }
       })
       sending = Promise.race([room, done])
-      sending.catch(heardLater)
+      sending.catch(handledLater)
     },
     async end() {
       await sending

@@ -42,7 +42,7 @@ export async function restoreFile(
     if (!(error instanceof StoreError)) throw error
     throw new StartupError(`Nothing was restored: ${error.message}. ${NOTED_THERE}`)
   })
-  async function* told() {
+  async function* withProgress() {
     let read = 0
     for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
       read += chunk.length
@@ -50,5 +50,5 @@ export async function restoreFile(
       yield chunk as Buffer
     }
   }
-  return restoreIntoEmpty(told(), { ...deps, ...noted, keeper })
+  return restoreIntoEmpty(withProgress(), { ...deps, ...noted, keeper })
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { scratch } from '../../../../test/support/scratch.ts'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { writeOut } from './write-out.ts'
 
 const MIB = 1024 * 1024
@@ -23,7 +23,7 @@ async function* inPieces(bytes: Buffer, size: number) {
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(Uint8Array.prototype.slice.call(bytes, from, from + size))
     yield piece
-    letGo(piece)
+    releaseChunk(piece)
   }
 }
 

@@ -14,7 +14,7 @@ import type { Keeper } from '../file/identity.ts'
 import { fileName } from '../file/names.ts'
 import { nextToCheck, saveChecked, type ToCheck } from '../fixes/fixes.store.ts'
 import { NotStoredError, type OpenStore, StoreError } from '../stores/store.ts'
-import type { HeldBackup } from '../work/reading.ts'
+import type { BackupReadLocks } from '../work/reading.ts'
 
 const CHECK = jobKind<Record<string, never>>('backups.check', {
   expireInSeconds: 24 * 60 * 60 - 1,
@@ -30,7 +30,7 @@ export interface CheckDeps {
   db: Scopes
   store: OpenStore
   keeper: Keeper
-  reading: HeldBackup
+  reading: BackupReadLocks
   clock: Clock
   log: Logger
 }
@@ -63,7 +63,7 @@ async function check(deps: CheckDeps, backup: ToCheck, signal: AbortSignal): Pro
   const { db, store, keeper, reading, log } = deps
   const { id, sha256, rewritten_at } = backup
   const file = { name: fileName(id, rewritten_at), sha256 }
-  await using _held = await reading.hold(id)
+  await using _lock = await reading.lock(id)
   try {
     await verifyFile(store, keeper, file, signal, () => undefined)
   } catch (error) {

@@ -78,11 +78,11 @@ export async function shareJob(
   client: PgConnection,
   { number }: Pick<Job, 'number'>,
 ): Promise<void> {
-  const { rows } = await client.query<{ held: boolean }>(
-    'select pg_try_advisory_lock_shared($1, $2) as held',
+  const { rows } = await client.query<{ acquired: boolean }>(
+    'select pg_try_advisory_lock_shared($1, $2) as acquired',
     [LOCKS.longJobs, number],
   )
-  if (rows[0]?.held !== true) throw new LostJobError()
+  if (rows[0]?.acquired !== true) throw new LostJobError()
 }
 
 /**

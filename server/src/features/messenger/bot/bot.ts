@@ -153,7 +153,7 @@ export function startBot(deps: BotDeps): Bot {
     return retryAfter ? retryAfter * SECOND : FAILED_WAIT
   }
 
-  async function look(): Promise<boolean | number> {
+  async function poll(): Promise<boolean | number> {
     try {
       const wait = await step()
       silence.heard()
@@ -167,7 +167,7 @@ export function startBot(deps: BotDeps): Bot {
   }
 
   const logFailure = logFailures('messenger polling', log)
-  const looker = poller(look, {
+  const polling = poller(poll, {
     clock,
     pollMs: FAILED_WAIT,
     // A request that was aborted by the end of the tenure does not count as a failure.
@@ -180,9 +180,9 @@ export function startBot(deps: BotDeps): Bot {
       state = 'refused'
       recheck.abort()
       recheck = new AbortController()
-      looker.wake()
+      polling.wake()
     },
-    stop: looker.stop,
+    stop: polling.stop,
   }
 }
 

@@ -28,7 +28,7 @@ export interface Pair {
  * blocked user gets a notice of the block and nothing afterwards. The same applies to the deactivation and the deletion
  * of a tenant.
  */
-function isHeard(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
+function isSubscribed(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
   return sql<boolean>`(
     (u.is_active or (${isOwn} and ${action} = 'user.blocked'))
     and (t.is_active or ${action} in ('tenant.deactivated', 'tenant.deleted'))
@@ -69,7 +69,7 @@ export async function matchEvents(tx: TenantTx, events: readonly NoticeEvent[]):
       join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
       join tenants t on t.id = l.tenant_id
       left join messenger_subscriptions s on s.tenant_id = l.tenant_id and s.user_id = l.user_id
-    where ${isHeard(sql`p.action`, sql`p.is_own`)}
+    where ${isSubscribed(sql`p.action`, sql`p.is_own`)}
     order by p.id`.execute(tx.db)
   return rows
 }
@@ -139,7 +139,7 @@ export async function countWaitingNotices(
       group by 1, 2, 3, 4
     )
     select n.action, n.is_own, n.is_late, n.count, n.last_id, n.first_queued_at,
-      n.is_kept and ${isHeard(sql`n.action`, sql`n.is_own`)} as is_heard
+      n.is_kept and ${isSubscribed(sql`n.action`, sql`n.is_own`)} as is_heard
     from n join messenger_links l on l.id = ${link.id}
       join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
       join tenants t on t.id = l.tenant_id

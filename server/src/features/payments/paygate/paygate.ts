@@ -36,7 +36,7 @@ export function openPaygate(
     isConfigured: true,
     judge: (body) => judged(body, 'hint'),
     // A stored notice proves nothing. The API has to confirm it when it is read.
-    prove: ({ verified_at }) => ({ verified_at }),
+    verify: ({ verified_at }) => ({ verified_at }),
     read: ({ body }, signal) => read(body, signal),
     networks: settings.PAYGATE_ALLOWED_NETWORKS,
     atOnce: MAX_AT_ONCE,
@@ -54,7 +54,7 @@ const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
 const UNCONFIGURED: Paygate = {
   isConfigured: false,
   judge: (body) => judged(body, 'unverified'),
-  prove: () => ({ refused: 'not_configured' }),
+  verify: () => ({ refused: 'not_configured' }),
   read: null,
   atOnce: 0,
   api: null,

@@ -1,7 +1,7 @@
 /** Scans for every fix in the catalogue, one after the other. Only one node scans at a time. */
 import { isoAt, SECOND } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
-import { openHolder, type PgConnection } from '../../../platform/db/index.ts'
+import { openLockConnection, type PgConnection } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/feature/fix.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { findFix, listFixes, saveScan } from '../fixes.store.ts'
@@ -42,7 +42,7 @@ export async function runScan(
   { signal, isPatient = false }: ScanOptions = {},
 ): Promise<Scan | undefined> {
   const { db, clock, log, fixes } = deps
-  const holder = await openHolder(deps.openConnection())
+  const holder = await openLockConnection(deps.openConnection())
   try {
     if (!(await holder.take('fixes', WHOLE))) return undefined
     const ending = AbortSignal.any([holder.lost, ...(signal ? [signal] : [])])

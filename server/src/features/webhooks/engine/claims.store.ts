@@ -30,7 +30,7 @@ export interface ClaimedQueue {
 }
 
 /** The maximum number of due queues that one claim considers, far more than one tenant can have. */
-const LOOKED_AT = 1000
+const MAX_CONSIDERED = 1000
 
 /**
  * Claims up to `limit` queues that have due deliveries and belong to active webhooks of active tenants. Prefers tenants
@@ -49,7 +49,7 @@ export async function claimQueues(
       where q.due_at <= ${claim.now}::timestamptz
         and (q.leased_until is null or q.leased_until < now())
         and (q.paused_until is null or q.paused_until <= ${claim.now}::timestamptz)
-      order by q.due_at limit ${LOOKED_AT}
+      order by q.due_at limit ${MAX_CONSIDERED}
     ), busy as (
       select tenant_id, count(*) as queues from webhook_queues
       where due_at is not null and leased_until >= now() group by tenant_id
@@ -97,7 +97,7 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
     with unscheduled as (
       select q.webhook_id from webhook_queues q join webhooks w on w.id = q.webhook_id
       where q.due_at <= ${now}::timestamptz and not w.is_active
-      order by q.webhook_id limit ${LOOKED_AT} for update of q, w skip locked
+      order by q.webhook_id limit ${MAX_CONSIDERED} for update of q, w skip locked
     )
     update webhook_queues q set due_at = null from unscheduled s
     where q.webhook_id = s.webhook_id`.execute(tx.db)
