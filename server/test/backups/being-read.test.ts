@@ -19,7 +19,7 @@ import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { fileOf, keeper, make, readingOf } from './support.ts'
+import { backupKeys, fileOf, make, readingOf } from './support.ts'
 
 /** The backup is larger than all socket buffers, so that a reader who stops also stops the node. */
 const LARGE = 64 * 1024 ** 2
@@ -106,7 +106,7 @@ test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => 
       db: service.app.db,
       log: silentLog,
       dataDir: service.dataDir,
-      keeper: await keeper(),
+      backupKeys: await backupKeys(),
       verify: async () => undefined,
       reading: readingOf(service),
       store,

@@ -20,7 +20,7 @@ import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
-import { fileOf, keeper, make, readingOf, rewritten } from './support.ts'
+import { backupKeys, fileOf, make, readingOf, rewritten } from './support.ts'
 
 const SECRETS = {
   table: 'second_factors',
@@ -44,7 +44,7 @@ const drill = async (others: Partial<NamedDrillDeps> = {}) =>
     db: service.app.db,
     store: folderStore(join(service.dataDir, 'backups')),
     dataDir: service.dataDir,
-    keeper: await keeper(),
+    backupKeys: await backupKeys(),
     verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
     log: silentLog,
     reading: readingOf(service),

@@ -18,7 +18,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { storeOf } from './stores.ts'
-import { ended, keeper, make, order, passMaintenance, readingOf } from './support.ts'
+import { backupKeys, ended, make, order, passMaintenance, readingOf } from './support.ts'
 
 function bucketOf({ url }: S3Server) {
   const { location, credentials } = parseS3Url(url)
@@ -121,7 +121,7 @@ describe('a service with an S3 bucket', () => {
       db: service.app.db,
       store: storeOf(server),
       dataDir: service.dataDir,
-      keeper: await keeper(),
+      backupKeys: await backupKeys(),
       verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), []),
       log: silentLog,
       reading: readingOf(service),

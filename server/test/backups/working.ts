@@ -7,7 +7,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper } from './support.ts'
+import { backupKeys } from './support.ts'
 
 /** Returns a store in memory. Tests can replace its `write`. */
 export function memoryStore(write?: Store['write']) {
@@ -46,12 +46,12 @@ export async function workOn(
     db: service.app.db,
     clock: service.clock,
     log: silentLog,
-    keeper: await keeper(),
+    backupKeys: await backupKeys(),
     store,
     locks: openBackupLocks(locks),
     openConnection,
     tables: ['tenants', 'users', 'departments'],
-    onMade: async () => undefined,
+    onCreated: async () => undefined,
     rules: service.app.tables,
     columns: service.app.columns,
     steps: service.app.steps,

@@ -13,7 +13,7 @@ import * as store from './backups.store.ts'
 import { deleteWithFile } from './delete-backup.ts'
 import type { BackupType } from './file/format.ts'
 import { fileName } from './file/names.ts'
-import { queueRestore, requireWhole } from './restore-in-place/order.ts'
+import { queueRestore, requireCompleted } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
 import type { BackupReadLocks } from './work/reading.ts'
 
@@ -110,7 +110,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       const backup = await find(caller, id)
       if (type !== undefined && type !== backup.type)
         throw new Problem('not_found', { detail: `No backup of type ${type} has this id` })
-      requireWhole(backup)
+      requireCompleted(backup)
       const name = fileName(id, backup.rewritten_at)
       const size = await files.size(name).catch(unlessAway)
       await forCaller(db, caller, (tx) =>

@@ -37,7 +37,7 @@ export interface BackupFreshness extends VerifiedBackup {
 export interface BackupHealth {
   check(): ComponentHealth
   /** Returns the newest verified backup. Returns null until the database has been polled for the first time. */
-  standing(): BackupFreshness | null
+  freshness(): BackupFreshness | null
   readonly upkeep: Upkeep
 }
 
@@ -90,7 +90,7 @@ export function watchBackups({
           )
         : { state: 'ok' }
     },
-    standing() {
+    freshness() {
       if (!isPolled) return null
       const from = verified?.created_at ?? began
       const is_late =

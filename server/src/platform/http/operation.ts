@@ -45,7 +45,7 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
  * The input of rules beyond the schemas: the fields that match their schemas, trimmed and with defaults. Fields that
  * already have an issue are omitted.
  */
-export interface Given<C, P, Q, B> {
+export interface OperationInput<C, P, Q, B> {
   caller: C
   path: Partial<Infer<P>>
   query: Partial<Infer<Q>>
@@ -95,14 +95,14 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
    * Checks rules that schemas cannot express, such as rules across fields. Their issues are reported together with
    * those of the schemas. The handler receives the return value, so that a value is parsed only once.
    */
-  refine?: (given: Given<C, P, Q, B>, refuse: Refuse) => K
+  refine?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => K
   /**
    * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected anyway
    * with 403, 404, 409 or 422, so a valid request costs no extra round trip. The response then lists all issues
    * together, in place of a conflict with the record. The command's transaction checks the rules again and has the
    * final say.
    */
-  checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
+  checkReferences?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => Promise<void>
   /** True if the operation changes nothing although its method is not GET. Limits for writes then do not apply. */
   isRead?: boolean
   /** True if a GET operation counts towards the limits for writes, because each call adds a permanent entry. */

@@ -13,7 +13,7 @@ interface Place {
   waiting: (() => void)[]
 }
 
-export type Admit = <S extends { standings: readonly GuessCounts[] }, T>(
+export type Admit = <S extends { counters: readonly GuessCounts[] }, T>(
   counts: readonly GuessCount[],
   readCounts: () => Promise<S>,
   work: (read: S, wait: number) => Promise<T>,
@@ -62,12 +62,12 @@ export function openAdmission(keyOf: (count: GuessCount) => string): Admit {
       for (;;) {
         const failed = own.map((place) => place.failed)
         const read = await readCounts()
-        const wait = Math.max(...read.standings.map((standing) => standing.wait))
+        const wait = Math.max(...read.counters.map((counter) => counter.wait))
         if (wait > 0) return await work(read, wait)
         if (own.some((place, index) => place.failed !== failed[index])) continue
         const busy = own.find(({ underWay }, index) => {
           const { rule } = counts[index] as GuessCount
-          const failures = (read.standings[index]?.failures ?? 0) + underWay
+          const failures = (read.counters[index]?.failures ?? 0) + underWay
           return underWay > 0 && (rule.oneByOne || failures >= rule.free)
         })
         if (!busy) return await make(own, () => work(read, 0))

@@ -152,16 +152,16 @@ export function openGuesses(
   function findPlaces(asked: SignInRequest) {
     return db.acrossTenants(async (tx) => {
       const asking = Promise.all([
-        throttle.standings(tx, sharedCounts(asked)),
+        throttle.readCounters(tx, sharedCounts(asked)),
         candidatesOf(tx, asked),
       ])
       tx.end()
-      const [standings, candidates] = await asking
+      const [counters, candidates] = await asking
       const places = Array.from({ length: placesOf(asked) }, (_, index): SignInPlace => {
         const candidate = candidates[index]
-        return candidate && { ...candidate, own: throttle.standingOf(candidate.own) }
+        return candidate && { ...candidate, own: throttle.counterOf(candidate.own) }
       })
-      return { standings, places }
+      return { counters, places }
     }, 'read')
   }
 

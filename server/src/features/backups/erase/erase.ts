@@ -8,7 +8,7 @@ import { poller } from '../../../lib/poller.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Background } from '../../../platform/feature/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { backupIdOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
@@ -21,7 +21,7 @@ const POLL_MS = 5 * MINUTE
 export interface EraseDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
   log: Logger
 }
 
@@ -79,12 +79,12 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
  * @param unknown backups that are in the store but not in the database, for example after the database was lost
  */
 export async function erase(
-  { store, keeper }: Pick<EraseDeps, 'store' | 'keeper'>,
+  { store, backupKeys }: Pick<EraseDeps, 'store' | 'backupKeys'>,
   purged: Purged,
   unknown: readonly UnlistedBackup[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  await leaveNote(store, keeper, purged, signal)
+  await leaveNote(store, backupKeys, purged, signal)
   const backups = [...purged.backups, ...ownOf(purged, unknown)]
   const isOwn = ({ name }: StoredObject) =>
     backups.some((id) => backupIdOf(name) === id || name === sidecarName(id))

@@ -12,7 +12,7 @@ import {
   findFiled,
   findPurged,
   forgettingJob,
-  listHolding,
+  listContaining,
   type StoredFiles,
 } from './erase.store.ts'
 import { erase } from './erase.ts'
@@ -47,7 +47,7 @@ export async function forgetTenant(
   onProgress: (share: number) => void,
 ): Promise<Forgetting> {
   const { db } = deps
-  const holding = await db.acrossTenants((tx) => listHolding(tx, tenantId), 'read')
+  const holding = await db.acrossTenants((tx) => listContaining(tx, tenantId), 'read')
   if (!holding)
     throw new StartupError(
       `Tenant ${tenantId} is not purged. Only a purged tenant can be removed from backups.`,

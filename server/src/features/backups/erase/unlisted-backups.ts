@@ -1,7 +1,7 @@
 /** Finds backups in the store that the database does not know or lists as failed. */
 
 import type { Scopes } from '../../../platform/db/index.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { backupIdOf, entryIdOf, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed-text.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
@@ -19,7 +19,7 @@ const NO_ENTRY =
 interface UnknownDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
 }
 
 export async function unknownIn(deps: UnknownDeps): Promise<UnlistedBackup[]> {
@@ -45,11 +45,11 @@ export async function unknownIn(deps: UnknownDeps): Promise<UnlistedBackup[]> {
 }
 
 async function readEntry(
-  { store, keeper }: UnknownDeps,
+  { store, backupKeys }: UnknownDeps,
   id: string,
   names: readonly string[],
 ): Promise<UnlistedBackup['entry']> {
-  if (names.includes(sidecarName(id))) return readSigned(store, keeper, sidecarName(id))
+  if (names.includes(sidecarName(id))) return readSigned(store, backupKeys, sidecarName(id))
   for (const name of names) await store.size(name)
   return NO_ENTRY
 }

@@ -13,10 +13,10 @@ import {
   README,
   tableOf,
 } from './format.ts'
-import type { Keeper } from './identity.ts'
+import type { BackupKeys } from './identity.ts'
 import { parseHeader, parseManifest } from './parse.ts'
 import { wholeRows } from './rows.ts'
-import { readWhole, type TarEntry, unarchive } from './tar.ts'
+import { readToEnd, type TarEntry, unarchive } from './tar.ts'
 import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
 
@@ -54,10 +54,10 @@ export interface VerifiedFile {
  */
 export async function readBackup(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   reader: BackupReader,
 ): Promise<VerifiedFile> {
-  await using parts = partsOf(source, keeper, reader.header, reader.rows === undefined)
+  await using parts = partsOf(source, backupKeys, reader.header, reader.rows === undefined)
   for (;;) {
     const next = await parts.next()
     if (next.done) return next.value
@@ -77,10 +77,10 @@ export interface OpenedBackup extends AsyncDisposable {
 /** Opens a backup like `readBackup`, for a caller that checks the header first and then requests each chunk. */
 export async function openBackup(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
 ): Promise<OpenedBackup> {
   let header: Header | undefined
-  const parts = partsOf(source, keeper, (found) => {
+  const parts = partsOf(source, backupKeys, (found) => {
     header = found
   })
   const first = await parts.next()
@@ -90,12 +90,12 @@ export async function openBackup(
 
 async function* partsOf(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   onHeader?: BackupReader['header'],
   /** True if the caller stops using a chunk of rows before it requests the next one. */
   areReleased = false,
 ): AsyncGenerator<BackupPart, VerifiedFile> {
-  const frame = unzstd(decrypt(source, keeper.opener), areReleased ? releaseChunk : undefined)
+  const frame = unzstd(decrypt(source, backupKeys.opener), areReleased ? releaseChunk : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
   await onHeader?.(header.value)
@@ -111,12 +111,12 @@ async function* partsOf(
         add(total, rows)
         yield { table, rows }
       }
-    } else if (file.name === MANIFEST && !manifest) manifest = await readWhole(file, MAX_TEXT_BYTES)
-    else if (file.name === MANIFEST_MAC && manifest) mac = await readWhole(file, MAX_NOTE_BYTES)
+    } else if (file.name === MANIFEST && !manifest) manifest = await readToEnd(file, MAX_TEXT_BYTES)
+    else if (file.name === MANIFEST_MAC && manifest) mac = await readToEnd(file, MAX_NOTE_BYTES)
     else throw unknown(file)
   }
   if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
-  if (!keeper.isSigned(manifest, String(mac).trim()))
+  if (!backupKeys.isSigned(manifest, String(mac).trim()))
     throw new UnreadableFile('the backup was not created with this root key')
   const value = parseManifest(manifest)
   compare(header, value, totals)
@@ -131,7 +131,7 @@ async function readHeader(files: AsyncGenerator<TarEntry>) {
   for (const name of [README, HEADER]) {
     const next = await files.next()
     if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
-    const text = await readWhole(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
+    const text = await readToEnd(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
     if (name !== HEADER) continue
     return { value: parseHeader(text), sha256: createHash('sha256').update(text).digest('hex') }
   }

@@ -1,6 +1,6 @@
 /** Reads and writes small signed JSON files next to backups: list entries and notes of purged data. */
 import { NotStoredError, type Store } from '../stores/store.ts'
-import type { Keeper } from './identity.ts'
+import type { BackupKeys } from './identity.ts'
 
 /** The maximum number of bytes read from a signed file. A list entry normally has a few hundred. */
 const MAX_TEXT = 1024 * 1024
@@ -8,7 +8,7 @@ const MAX_TEXT = 1024 * 1024
 /** Signs a value and writes it to the store as JSON. Replaces an existing file of the same name. */
 export async function writeSigned(
   store: Store,
-  { sign }: Pick<Keeper, 'sign'>,
+  { sign }: Pick<BackupKeys, 'sign'>,
   name: string,
   value: object,
   signal: AbortSignal,
@@ -25,7 +25,7 @@ export async function writeSigned(
  */
 export async function readSigned(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   name: string,
 ): Promise<Record<string, unknown> | string> {
   let value: unknown
@@ -36,15 +36,15 @@ export async function readSigned(
     throw error
   }
   const { mac, ...contents } = Object(value) as Record<string, unknown>
-  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(contents)), mac))
+  if (typeof mac !== 'string' || !backupKeys.isSigned(Buffer.from(JSON.stringify(contents)), mac))
     return 'it was not signed with this root key'
   return contents
 }
 
 /** Returns the contents of a signed file. Returns undefined if the file is missing, invalid or not signed correctly. */
-export async function findSigned(store: Store, keeper: Keeper, name: string) {
+export async function findSigned(store: Store, backupKeys: BackupKeys, name: string) {
   try {
-    const contents = await readSigned(store, keeper, name)
+    const contents = await readSigned(store, backupKeys, name)
     return typeof contents === 'string' ? undefined : contents
   } catch (error) {
     if (error instanceof NotStoredError) return undefined

@@ -8,7 +8,7 @@ import { findTenant } from '../../tenants/index.ts'
 import { enterPurged, findPurged, scheduleErasureCheck } from '../erase/erase.store.ts'
 import { noteName, readNotes } from '../erase/purge-notes.ts'
 import { BACKUP_TYPES } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { entryIdOf, fileName, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed-text.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
@@ -41,7 +41,7 @@ export interface Adoption {
 export interface AdoptDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
 }
 
 export async function adoptStoredBackups(deps: AdoptDeps): Promise<Adoption> {
@@ -59,8 +59,11 @@ export async function adoptStoredBackups(deps: AdoptDeps): Promise<Adoption> {
 }
 
 /** Records purged tenants from the notes in the store. Reports invalid notes, and notes whose tenant still exists. */
-async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoption): Promise<void> {
-  const { notes, disbelieved } = await readNotes(store, keeper)
+async function adoptNotes(
+  { db, store, backupKeys }: AdoptDeps,
+  { refused }: Adoption,
+): Promise<void> {
+  const { notes, disbelieved } = await readNotes(store, backupKeys)
   refused.push(...disbelieved)
   const here = await db.acrossTenants(async (tx) => {
     await scheduleErasureCheck(tx)
@@ -77,10 +80,10 @@ async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoptio
  * Registers a backup from its list entry. Returns undefined on success, or the reason if it could not be registered.
  */
 export async function adoptOne(
-  { db, store, keeper }: AdoptDeps,
+  { db, store, backupKeys }: AdoptDeps,
   id: string,
 ): Promise<string | undefined> {
-  const entry = await entryOf(store, keeper, sidecarName(id))
+  const entry = await entryOf(store, backupKeys, sidecarName(id))
   if (typeof entry === 'string') return entry
   if (entry.backup_id !== id) return 'the list entry belongs to another backup'
   if (entry.installation !== (await db.acrossTenants(ownInstallation, 'read')))
@@ -103,8 +106,8 @@ export async function adoptOne(
 }
 
 /** Returns the contents of a list entry, or an error message if the entry is invalid. */
-async function entryOf(store: Store, keeper: Keeper, name: string) {
-  const entry = await readSigned(store, keeper, name)
+async function entryOf(store: Store, backupKeys: BackupKeys, name: string) {
+  const entry = await readSigned(store, backupKeys, name)
   if (typeof entry === 'string') return entry
   if (!Entry.Check(entry)) return 'the list entry is invalid'
   const { backup_id, installation, type, tenant_id, created_at } = entry

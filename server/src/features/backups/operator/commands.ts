@@ -15,7 +15,7 @@ import { type Forgetting, forgetTenant } from '../erase/forget-tenant.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { fileName } from '../file/names.ts'
 import { queueRestore, type Wanted } from '../restore-in-place/order.ts'
-import { isBeingMade } from '../schedule/schedule.store.ts'
+import { isBeingCreated } from '../schedule/schedule.store.ts'
 import { queueBackup } from '../schedule/schedule.ts'
 import { NotStoredError } from '../stores/store.ts'
 import { type BackupWorker, failAbandonedJobs } from '../work/worker.ts'
@@ -58,7 +58,7 @@ export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
 }
 
 export function backupCommands(deps: CommandDeps): BackupCommands {
-  const { db, store, keeper, reading } = deps
+  const { db, store, backupKeys, reading } = deps
   /** Returns a registered backup. First registers a backup that is only in the store. */
   const found = async (id: string): Promise<Backup> => {
     const find = () => db.acrossTenants((tx) => findBackup(tx, id), 'read')
@@ -77,7 +77,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     await failAbandonedJobs(deps)
     const { job_id, backup_id } = await db.acrossTenants(async (tx) => {
       if (tenantId !== null) orNotFound(await findTenant(tx, tenantId), 'tenant')
-      if (await isBeingMade(tx, tenantId)) throw new Problem('backup_running')
+      if (await isBeingCreated(tx, tenantId)) throw new Problem('backup_running')
       const type = tenantId === null ? 'full' : 'tenant'
       return queueBackup(tx, { type, tenant_id: tenantId, reason: 'request' })
     })
@@ -123,7 +123,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     try {
       await verifyFile(
         store,
-        keeper,
+        backupKeys,
         { name: fileName(id, rewritten_at), sha256 },
         never,
         (bytes) => onProgress(bytes / Math.max(size_bytes ?? bytes, 1)),
@@ -150,7 +150,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     adopt: () => inWords(adoptStoredBackups(deps)),
     verifyDatabase: deps.verify,
     forgetTenant: (tenantId, onProgress) =>
-      inWords(forgetTenant({ db, store, keeper, follow }, tenantId, onProgress)),
+      inWords(forgetTenant({ db, store, backupKeys, follow }, tenantId, onProgress)),
   }
 }
 

@@ -28,7 +28,7 @@ export async function queueRestore(
   { access, dry_run, ...wanted }: Wanted,
   actor: Actor,
 ) {
-  requireWhole(backup)
+  requireCompleted(backup)
   const tenant_id = restoredTenant(backup, wanted)
   const job_id = randomUUID()
   const type: BackupType = tenant_id === null ? 'full' : 'tenant'
@@ -79,7 +79,7 @@ function restoredTenant(
 }
 
 /** Checks that a backup is completed and can therefore be read. @throws Problem 404 if not */
-export function requireWhole({ status }: Pick<Backup, 'status'>): void {
+export function requireCompleted({ status }: Pick<Backup, 'status'>): void {
   if (status !== 'completed')
     throw new Problem('not_found', {
       detail:

@@ -14,7 +14,7 @@ import { type BackupProgress, createBackup } from '../create/create.ts'
 import { purgedIn } from '../erase/erase.store.ts'
 import { dropPurged } from '../erase/purged-records.store.ts'
 import { WEBHOOK_QUEUES } from '../restore-into-empty/load.store.ts'
-import { completeRestore, type Job, type Made } from '../work/work.store.ts'
+import { type CreatedBackup, completeRestore, type Job } from '../work/work.store.ts'
 import {
   keepAccounts,
   keepCurrentSecrets,
@@ -46,7 +46,7 @@ export interface InPlaceDeps extends StageDeps {
   /** Records in the database that the safety backup started (or restarted) and completed. */
   safety: {
     begin(id: string, job: Job, tenantId: number | null): Promise<void>
-    complete(id: string, made: Made): Promise<void>
+    complete(id: string, made: CreatedBackup): Promise<void>
   }
 }
 

@@ -5,7 +5,7 @@ import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
 /** Returns true if a backup of the tenant is queued or running. Checks for a full backup if `tenantId` is null. */
-export async function isBeingMade(tx: TenantTx, tenantId: number | null): Promise<boolean> {
+export async function isBeingCreated(tx: TenantTx, tenantId: number | null): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
     .select('id')

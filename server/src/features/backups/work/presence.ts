@@ -14,14 +14,14 @@ export function startPresence(locks: BackupLocks, { clock, log }: { clock: Time;
     if (!lock || lock.lost.aborted) lock = await locks.share('longJobTakers', 0)
     return false
   }
-  const keeper = poller(keep, {
+  const renewal = poller(keep, {
     clock,
     pollMs: POLL_MS,
     onError: logFailures('announcement of the backup worker', log),
   })
   return {
     async stop(): Promise<void> {
-      await keeper.stop()
+      await renewal.stop()
       await lock?.[Symbol.asyncDispose]()
     },
   }

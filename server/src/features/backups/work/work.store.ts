@@ -255,7 +255,7 @@ export async function failSafeties(
   return failed.map(({ id }) => id)
 }
 
-export interface Made {
+export interface CreatedBackup {
   size_bytes: number
   sha256: string
   records: number
@@ -268,7 +268,7 @@ export interface Made {
  * Marks a backup as completed and verified.
  * @throws NotStoredError if the backup was purged with its tenant, or was marked as failed
  */
-export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
+export async function completeBackup(tx: TenantTx, id: string, made: CreatedBackup): Promise<void> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')
     .set({ ...made, status: 'completed', verified_at: sql`now()` })

@@ -52,14 +52,14 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   /** The id of the only job to run, and only while no service claims queued jobs. If undefined, runs all jobs. */
   only?: string | undefined
   /** Called within the transaction that marks a backup as completed. */
-  onMade(tx: TenantTx): Promise<void>
+  onCreated(tx: TenantTx): Promise<void>
 }
 
 const SOMEBODY_WAITS = 'another process, such as a migration, is waiting for a table'
 
 /** The outcome of a job that the worker still has to record. */
 interface JobOutcome {
-  made?: store.Made
+  made?: store.CreatedBackup
   /** The result of a dry run of a restore. */
   result?: RestoreResult
   rewritten?: Rewritten
@@ -248,7 +248,7 @@ async function finish(
           await store.completeBackup(tx, backup, made)
           const { locked_until: _, ...details } = made
           await appendJobEvent(tx, job, 'backup.created', details)
-          await deps.onMade(tx)
+          await deps.onCreated(tx)
         }
         if (rewritten) {
           const { records, forgotten } = rewritten
@@ -309,7 +309,7 @@ async function conclude(
 }
 
 /** The dependencies needed to end a job. */
-export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
+export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'backupKeys' | 'log'>
 
 /** Marks jobs as failed whose process has died. */
 export async function failAbandonedJobs(deps: JobEndDeps): Promise<void> {

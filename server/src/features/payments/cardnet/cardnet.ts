@@ -20,7 +20,7 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
       return {
         notice: cardnetNoticeIn(body),
         sent: { body, signature: header },
-        standing: isConfigured ? 'verified' : 'unverified',
+        state: isConfigured ? 'verified' : 'unverified',
       }
     },
     /**

@@ -45,10 +45,10 @@ export function openPaygate(
   }
 }
 
-const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
+const judged = (body: Buffer, state: 'hint' | 'unverified') => ({
   notice: paygateNoticeIn(body),
   sent: { body, signature: null },
-  standing,
+  state,
 })
 
 const UNCONFIGURED: Paygate = {

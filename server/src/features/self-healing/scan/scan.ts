@@ -31,7 +31,7 @@ export interface ScanOptions {
 const WHOLE = 0
 /** The pause after a fix, as a multiple of the time spent on it. The scan thus works a tenth of the time. */
 const REST_TIMES = 9
-const REST_AT_MOST_MS = 2 * SECOND
+const MAX_REST_MS = 2 * SECOND
 
 /**
  * Runs one scan. Returns undefined if another scan is already running on any node.
@@ -61,7 +61,7 @@ export async function runScan(
       } finally {
         await holder.release('fixes', id)
       }
-      const rest = Math.min((clock.monotonic() - since) * REST_TIMES, REST_AT_MOST_MS)
+      const rest = Math.min((clock.monotonic() - since) * REST_TIMES, MAX_REST_MS)
       if (isPatient) await clock.delay(rest, { signal: ending })
     }
     const duration_ms = Math.round(clock.monotonic() - begun)
