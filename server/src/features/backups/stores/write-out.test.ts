@@ -37,11 +37,11 @@ test.each([
 ])('writes %i bytes in pieces of %i', async (size, pieces) => {
   const { file, written } = await newFile()
   const bytes = randomBytes(size)
-  const told: number[] = []
-  await writeOut(file, inPieces(bytes, pieces), async (count) => void told.push(count))
+  const reported: number[] = []
+  await writeOut(file, inPieces(bytes, pieces), async (count) => void reported.push(count))
   expect(Buffer.compare(await written(), bytes)).toBe(0)
-  expect(told.reduce((sum, count) => sum + count, 0)).toBe(size)
-  expect(Math.max(0, ...told)).toBeLessThanOrEqual(MIB)
+  expect(reported.reduce((sum, count) => sum + count, 0)).toBe(size)
+  expect(Math.max(0, ...reported)).toBeLessThanOrEqual(MIB)
 })
 
 test('flushes the file while it grows, and again at its end', async () => {

@@ -141,7 +141,7 @@ export function startBot(deps: BotDeps): Bot {
 
   /** Updates the state after a failed request. Returns how long to wait before the next request. */
   async function bear(fault: BotFault): Promise<number> {
-    if (!isUnanswered(fault)) silence.heard()
+    if (!isUnanswered(fault)) silence.responded()
     else if (silence.missed()) await note('away')
     const { code, retryAfter } = fault.refusal ?? {}
     if (isOfToken(fault)) {
@@ -156,7 +156,7 @@ export function startBot(deps: BotDeps): Bot {
   async function poll(): Promise<boolean | number> {
     try {
       const wait = await step()
-      silence.heard()
+      silence.responded()
       return wait === 0 ? !tenure.over.aborted : wait
     } catch (error) {
       if (!(error instanceof BotFault) || tenure.over.aborted) throw error

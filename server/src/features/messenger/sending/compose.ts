@@ -57,7 +57,7 @@ export function composer({ db: { clock, agreedClock }, chats, showAmount }: Comp
     const dropped = agreedClock.agrees() ? isoAt(clock, -DROPPED_AFTER) : BEFORE_ALL
     const waiting = await countWaitingNotices(tx, link, { late, dropped })
     const lastId = Math.max(0, ...waiting.map(({ last_id }) => last_id))
-    const subscribed = waiting.filter(({ is_heard }) => is_heard)
+    const subscribed = waiting.filter(({ is_subscribed }) => is_subscribed)
     if (subscribed.length === 0) return { kind: 'nothing', link, lastId }
     const lines = subscribed.some(({ is_late }) => !is_late)
       ? await firstWaiting(tx, link, subscribed, { lastId, late, limit: MAX_LINES })
