@@ -3,8 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
 import type { Restriction } from '../access/index.ts'
 import { fileOf } from './download.ts'
-import type { AnyOperation } from './operation.ts'
-import { takesBytes } from './raw-body.ts'
+import { type AnyOperation, takesBytes } from './operation.ts'
 
 /** The status of a response without a body. */
 export const NO_CONTENT = 204

@@ -19,7 +19,7 @@ import {
   actorOf,
   appendReturning,
   ordererOf,
-  writeSeenRefusals,
+  writeVisibleRefusals,
 } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
@@ -124,7 +124,7 @@ export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
     const { caller, query } = exported
     const release = takeSlot(caller.user_id)
     try {
-      await writeSeenRefusals(db, caller)
+      await writeVisibleRefusals(db, caller)
       const start = await journal(exported, 'started')
       yield* pagesOf(exported, start, FORMATS[query.format])
     } finally {

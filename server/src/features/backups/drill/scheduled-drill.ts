@@ -10,7 +10,7 @@ import { appendBackupEvent } from '../backups.journal.ts'
 import { fileName } from '../file/names.ts'
 import { OtherReleaseError } from '../restore-into-empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
-import type { HeldBackup } from '../work/reading.ts'
+import type { BackupReadLocks } from '../work/reading.ts'
 import { type DrilledFile, newestFull, saveDrill, saveVerified } from './drill.store.ts'
 import { type DrillDeps, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './temporary-server.ts'
@@ -26,7 +26,7 @@ export interface PlannedDrillDeps extends Omit<DrillDeps, 'stores'> {
   db: Scopes
   jobs: Jobs
   store: Store
-  reading: HeldBackup
+  reading: BackupReadLocks
   cron: Cron | undefined
 }
 
@@ -61,7 +61,7 @@ export async function drillNamed(
 ): Promise<number> {
   const { db, store, log, reading } = deps
   const { id, rewritten_at } = file
-  await using _held = await reading.hold(id)
+  await using _lock = await reading.lock(id)
   const name = fileName(id, rewritten_at)
   try {
     const size = await store.size(name)
@@ -70,9 +70,9 @@ export async function drillNamed(
       stores: [store],
     })
     await db.acrossTenants(async (tx) => {
-      const proven = await saveDrill(tx, file, seconds)
+      const scope = await saveDrill(tx, file, seconds)
       const changes = { drill_seconds: seconds }
-      if (proven) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...proven }, changes)
+      if (scope) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...scope }, changes)
     })
     log.info({ backup: id, seconds }, 'backup test restore completed')
     return seconds

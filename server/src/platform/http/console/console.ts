@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../../lib/problems.ts'
 import type { Logger } from '../../observe/log.ts'
-import { addRedirects } from '../redirects.ts'
+import { addRedirects } from '../pages.ts'
 import { chooseEncoding } from './accept-encoding.ts'
 import { type ConsoleFile, type ConsoleFiles, readConsole } from './files.ts'
 
