@@ -43,7 +43,7 @@ import type { ComponentHealth, HealthCheck } from './platform/feature/feature.ts
 import type { Fix } from './platform/feature/fix.ts'
 import type { RestoreColumns } from './platform/feature/restore-columns.ts'
 import type { RestoreRules } from './platform/feature/restore-rule.ts'
-import { type OutboundHold, openOutboundHold } from './platform/hold/index.ts'
+import { type OutboundHold, openOutboundHold } from './platform/hold/hold.ts'
 import { type Jobs, openJobs, TRACKED_JOB_TABLES } from './platform/jobs/index.ts'
 import {
   enterActions,
@@ -84,9 +84,9 @@ const CORE_TABLES: RestoreRules = {
   ...JOURNAL_TABLES,
   ...THROTTLE_TABLES,
   ...TRACKED_JOB_TABLES,
-  invalidations: 'made anew',
-  list_writes: 'made anew',
-  migrations: 'made anew',
+  invalidations: 'rebuilt',
+  list_writes: 'rebuilt',
+  migrations: 'rebuilt',
 }
 
 /** The restore rules of the core tables and of their columns. */

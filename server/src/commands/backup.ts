@@ -24,7 +24,7 @@ export function create({ json, tenant }: Output & { tenant?: string }): Promise<
   const id = tenant === undefined ? null : Number(tenant)
   if (id !== null && !Number.isSafeInteger(id))
     throw new StartupError('Invalid tenant id. Pass the id of the tenant as a number.')
-  return onBackups(async (backups) => told(await backups.create(id, progress('backup')), json))
+  return onBackups(async (backups) => render(await backups.create(id, progress('backup')), json))
 }
 
 export function listBackupsCommand({ json }: Output): Promise<void> {
@@ -43,7 +43,7 @@ export async function verifyBackup(
   if (isId(what))
     return onBackups(async (backups) => {
       const check = drill ? backups.drill : backups.verify
-      return told(await check(what, progress(drill ? 'drill' : 'read')), json)
+      return render(await check(what, progress(drill ? 'drill' : 'read')), json)
     })
   const how = drill ? trial() : undefined
   const file = await verifyBackupFile(what, await keys(), how).finally(() => how?.close())
@@ -63,12 +63,12 @@ function trial() {
     stores: [store],
     close: store.close,
     log,
-    async prove(address: DatabaseAddress) {
+    async verify(address: DatabaseAddress) {
       // Passes only the keys, so that the copy does not move key files of this folder.
       const rootKeys = givenOnly(...(await keySource(config, log).given()))
       const app = await openApp({ config, address, publicUrl: LOCAL, rootKeys, log, role: 'api' })
       try {
-        await app.features.backups.commands.prove(address)
+        await app.features.backups.commands.verifyDatabase(address)
       } finally {
         await app.close()
       }
@@ -142,7 +142,7 @@ export function progress(what: string): (share: number) => void {
   }
 }
 
-const told = (backup: Backup, json = false) => (json ? JSON.stringify(backup) : line(backup))
+const render = (backup: Backup, json = false) => (json ? JSON.stringify(backup) : line(backup))
 
 type Line = Pick<
   Backup,

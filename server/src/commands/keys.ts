@@ -17,17 +17,17 @@ import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.t
 
 /**
  * Works on the database without opening a service, because a broken key would prevent its startup.
- * @param looks true for work that only reads, which may run while a service is running
+ * @param isReadOnly true for work that only reads, which may run while a service is running
  */
 async function withKeys(
   work: (db: Scopes, source: KeySource) => Promise<void>,
-  looks = false,
+  isReadOnly = false,
 ): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
-  const { address, stop } = await openExistingDatabase(config, log, looks)
+  const { address, stop } = await openExistingDatabase(config, log, isReadOnly)
   try {
-    if (looks) await requireSchema(address, config)
+    if (isReadOnly) await requireSchema(address, config)
     else await migrateOrExplain(address, config, log)
     const source = keySource(config, log)
     const db = openScopes(address, { size: 1, changes: alone, log, clock: systemTime })
@@ -47,7 +47,7 @@ export function rotateRootKey(): Promise<void> {
     const { next } = source
     const rotation = { source, next, sealed: ROOT_SEALED, eventTenantId, onProgress }
     const rotated = await rotateRoot(db, rotation)
-    process.stdout.write(told(rotated))
+    process.stdout.write(summaryOf(rotated))
   })
 }
 
@@ -62,7 +62,7 @@ export async function abandon(confirmed: string | undefined): Promise<void> {
   process.stdout.write('Deleted. Start the service with a new root key.\n')
 }
 
-function told({ former, current, unreadable }: RotatedRoot): string {
+function summaryOf({ former, current, unreadable }: RotatedRoot): string {
   if (former === null) return `The root key of the database is already ${current}.\n`
   const left = unreadable.map((what) => `Not re-encrypted: ${what}.\n`).join('')
   return `${left}Root key ${current} replaced ${former}. Keep both: older backups need ${former} when they are restored on a new machine.\n`

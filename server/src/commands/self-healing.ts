@@ -36,9 +36,9 @@ export function confirmCommand(key: string): Promise<void> {
 const isLeft = ({ occurrences, unknown }: Scanned) => occurrences > 0 || unknown !== null
 
 function inWords({ fixes, duration_ms }: Scan): string {
-  const told = fixes.filter((fix) => isLeft(fix) || fix.result).map(line)
-  const looked = `Scanned for ${fixes.length} known faults in ${duration_ms} ms`
-  return told.length === 0 ? `${looked}. None was found.` : [`${looked}:`, ...told].join('\n')
+  const lines = fixes.filter((fix) => isLeft(fix) || fix.result).map(line)
+  const summary = `Scanned for ${fixes.length} known faults in ${duration_ms} ms`
+  return lines.length === 0 ? `${summary}. None was found.` : [`${summary}:`, ...lines].join('\n')
 }
 
 function line({ key, title, status, occurrences, reason, unknown, result }: Scanned): string {

@@ -25,7 +25,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** The number of connections that a process uses outside the request pool, with a reserve for operators. */
 const BESIDE_POOL = 36
 
-const HELD = `This is a restored copy, so it does not send mails, webhooks or messages. To send them, run
+const PAUSED = `This is a restored copy, so it does not send mails, webhooks or messages. To send them, run
 \`wardkeep outbound release\`.
 `
 
@@ -127,7 +127,7 @@ export async function start(role: string): Promise<void> {
   stopOnSignal(undo.move(), log)
   if (listening === undefined) return void log.info({}, 'background work started')
   // Writes all lines in one call, because a program that waits for the address may stop reading after it.
-  process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : HELD}`)
+  process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : PAUSED}`)
   log.info({ address: listening }, 'listening')
 }
 
@@ -216,11 +216,11 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
 
 /** Listens on all addresses at the same time, because two may be equal, then closes them. @throws if one is not free */
 async function requireFree(addresses: readonly At[]): Promise<void> {
-  await using held = new AsyncDisposableStack()
+  await using listeners = new AsyncDisposableStack()
   for (const at of addresses) {
     const server = createServer()
     await listeningOn(at, once(server.listen(at.port, at.host), 'listening'))
-    held.defer(promisify(server.close.bind(server)))
+    listeners.defer(promisify(server.close.bind(server)))
   }
 }
 

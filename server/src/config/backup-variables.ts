@@ -1,7 +1,7 @@
 /** The variables of backups. */
 
+import { bech32 } from '@scure/base'
 import { parseCron } from '../lib/cron.ts'
-import { isRecipient } from './age-recipient.ts'
 import { parseS3Url, type S3Credentials, type S3Location } from './s3-url.ts'
 import { integer, listIn, variable } from './variable.ts'
 
@@ -86,4 +86,13 @@ function recipients(text: string): string[] {
   const all = listIn(text)
   if (!all.every(isRecipient)) throw new Error('must be age recipients such as age1…')
   return all
+}
+
+/**
+ * Returns true for a native age recipient, `age1…`: an X25519 public key in Bech32 with a valid checksum
+ * (age-encryption.org/v1, BIP 173).
+ */
+function isRecipient(text: string): boolean {
+  const decoded = bech32.decodeUnsafe(text)
+  return decoded?.prefix === 'age' && bech32.fromWordsUnsafe(decoded.words)?.length === 32
 }

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path'
 import { StartupError } from '../lib/startup-error.ts'
 import {
+  type ConfiguredKey,
   fingerprintOf,
-  type GivenKey,
   ownKeys,
   type RootKeySource,
   readKeyFile,
@@ -22,7 +22,7 @@ type Keys = Pick<
 
 export interface KeySource extends RootKeySource {
   /** Returns the key that will replace the current one. @throws StartupError if no next key is configured */
-  next(): Promise<GivenKey>
+  next(): Promise<ConfiguredKey>
 }
 
 /** Returns the source of root keys. If no key is configured, generates one in the data folder. */
@@ -73,7 +73,7 @@ export async function givenKeys(
 async function keyOf(
   config: Keys,
   variable: 'ENCRYPTION_KEY' | 'ENCRYPTION_KEY_NEXT',
-): Promise<GivenKey | undefined> {
+): Promise<ConfiguredKey | undefined> {
   const key = config[variable]
   if (key) return { key, from: variable }
   const file = config[`${variable}_FILE`]

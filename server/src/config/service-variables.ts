@@ -20,7 +20,7 @@ export const SERVICE_VARIABLES = {
   }),
   PUBLIC_URL: variable({
     meaning:
-      'URL under which people reach the service. It begins the links in mails and is the issuer of access tokens.',
+      'URL at which people reach the service. All links in mails begin with this URL, and it is the issuer of access tokens.',
     default:
       '`http://` with HOST and PORT. Required in production, and with SMTP_URL unless HOST is the loopback address.',
     read: (text, env) => {
@@ -79,7 +79,7 @@ export const SERVICE_VARIABLES = {
   }),
   UV_THREADPOOL_SIZE: variable({
     meaning:
-      'Threads of Node.js for password hashes and files. The number of password hashes at a time is the number of processors, but at most one less than this.',
+      'Threads of Node.js for password hashes and files. As many passwords are hashed at a time as there are processors, but at most one fewer than these threads.',
     default: '4; the launcher sets the number of processors plus one',
     read: integer(4, 1, 1024),
   }),

@@ -10,18 +10,18 @@ export interface Recent<T> {
 }
 
 export function recent<T>(clock: Clock, forMs: number, max: number): Recent<T> {
-  const held = new LRUCache<string, { since: number; answer: Promise<T> }>({ max })
+  const cached = new LRUCache<string, { since: number; answer: Promise<T> }>({ max })
   return {
     get(key, load) {
-      const known = held.get(key)
+      const known = cached.get(key)
       const age = known ? clock.now() - known.since : forMs
       if (known && age >= 0 && age < forMs) return known.answer
       const answer = load()
       const entry = { since: clock.now(), answer }
-      held.set(key, entry)
-      answer.catch(() => held.get(key) === entry && held.delete(key))
+      cached.set(key, entry)
+      answer.catch(() => cached.get(key) === entry && cached.delete(key))
       return answer
     },
-    forget: () => held.clear(),
+    forget: () => cached.clear(),
   }
 }

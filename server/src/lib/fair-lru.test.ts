@@ -146,7 +146,7 @@ describe('an expired value', () => {
       labelsOf: ({ labels }) => labels,
       ttlMs: 100,
       now: () => clock.at,
-      onGone: (...told) => gone.push(told),
+      onGone: (...reported) => gone.push(reported),
     })
     lru.set(1, 'a', value())
     clock.at = 50
@@ -176,13 +176,13 @@ describe('an expired value', () => {
         [2, 'expirations'],
       ],
     ],
-  ])('is dropped by `dropExpired` for %s', (_, tenant, dropped, told) => {
+  ])('is dropped by `dropExpired` for %s', (_, tenant, dropped, reported) => {
     const lru = timed()
     clock.at = 149
     lru.set(1, 'c', value())
     clock.at = 150
     expect(lru.dropExpired(tenant)).toBe(dropped)
-    expect(gone).toEqual(told)
+    expect(gone).toEqual(reported)
     expect(lru.has(1, 'c')).toBe(true)
   })
 

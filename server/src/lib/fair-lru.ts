@@ -26,7 +26,7 @@ export interface CacheUsage {
 }
 
 /** A value with its tenant and its key. */
-export interface Held<K, V> {
+export interface CachedValue<K, V> {
   tenantId: number
   key: K
   value: V
@@ -37,7 +37,7 @@ export interface FairLru<K, V> {
   /** Returns the value like `get`, but does not count as a use. */
   peek(tenantId: number, key: K): V | undefined
   /** Iterates over all values in the order of insertion. Values may be added and dropped during the iteration. */
-  all(): Iterator<Held<K, V>, void>
+  all(): Iterator<CachedValue<K, V>, void>
   /** Returns whether the tenant, or any tenant if null, has the value. Does not count as a use. */
   has(tenantId: number | null, key: K): boolean
   set(tenantId: number, key: K, value: V): void
@@ -80,12 +80,12 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   const shelves = new Map<number, Shelf<K, V>>()
   /** The shelves grouped by the power of two of their bytes, to find the fullest without comparing all of them. */
   const byClass: Set<Shelf<K, V>>[] = Array.from({ length: CLASSES }, () => new Set())
-  let bytesHeld = 0
+  let usedBytes = 0
 
   function recount(shelf: Shelf<K, V>, bytes: number): void {
     byClass[classOf(shelf)]?.delete(shelf)
     shelf.bytes += bytes
-    bytesHeld += bytes
+    usedBytes += bytes
     if (shelf.items.size === 0) shelves.delete(shelf.tenantId)
     else byClass[classOf(shelf)]?.add(shelf)
   }
@@ -102,7 +102,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   }
 
   function makeRoom(bytes: number): void {
-    while (items.size >= maxEntries || bytesHeld + bytes > maxBytes) {
+    while (items.size >= maxEntries || usedBytes + bytes > maxBytes) {
       const [fullest] = byClass.findLast((some) => some.size > 0) ?? []
       const [oldest] = fullest?.items ?? []
       if (!oldest) return
@@ -196,7 +196,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       for (const item of items.values()) remove(item)
     },
     holding(tenantId) {
-      if (tenantId === null) return { entries: items.size, bytes: bytesHeld }
+      if (tenantId === null) return { entries: items.size, bytes: usedBytes }
       const shelf = shelves.get(tenantId)
       return { entries: shelf?.items.size ?? 0, bytes: shelf?.bytes ?? 0 }
     },

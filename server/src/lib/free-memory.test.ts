@@ -1,23 +1,23 @@
 /** Memory is released for whole buffers and for the last part of a buffer, never for shared buffers. */
 import { expect, test } from 'vitest'
-import { letGo, lettingGo } from './free-memory.ts'
+import { releaseChunk, releasingChunks } from './free-memory.ts'
 
 const isGone = (piece: Uint8Array) => (piece.buffer as ArrayBuffer).detached
 
 test('releases a separate buffer, and a large buffer with its last part', () => {
   const [alone, room] = [Buffer.allocUnsafeSlow(100), Buffer.allocUnsafeSlow(1024 * 1024)]
-  letGo(alone)
+  releaseChunk(alone)
   expect(isGone(alone)).toBe(true)
-  letGo(room.subarray(0, 1000))
+  releaseChunk(room.subarray(0, 1000))
   expect(isGone(room)).toBe(false)
-  letGo(room.subarray(1000))
+  releaseChunk(room.subarray(1000))
   expect(isGone(room)).toBe(true)
 })
 
 test('keeps small buffers, because they share a pool with others', () => {
   // Fills more than one pool, so that some buffers end where a pool ends.
   const small = Array.from({ length: 3 * Buffer.poolSize }, () => Buffer.from('x'))
-  for (const piece of small) letGo(piece)
+  for (const piece of small) releaseChunk(piece)
   expect(small.filter(isGone)).toEqual([])
 })
 
@@ -26,7 +26,7 @@ test('keeps a chunk usable until the next one is requested', async () => {
     for (let turn = 0; turn < 3; turn += 1) yield Buffer.allocUnsafeSlow(10).fill(turn)
   }
   const seen: Uint8Array[] = []
-  for await (const piece of lettingGo(source())) {
+  for await (const piece of releasingChunks(source())) {
     expect(seen.every(isGone)).toBe(true)
     expect(piece).toEqual(Buffer.alloc(10, seen.length))
     seen.push(piece)

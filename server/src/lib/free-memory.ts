@@ -3,7 +3,7 @@
  * of chunks to the garbage collector would cause about a hundred heap scans and keep about a hundred megabytes
  * allocated.
  */
-export function letGo({ buffer, byteOffset, byteLength }: Uint8Array): void {
+export function releaseChunk({ buffer, byteOffset, byteLength }: Uint8Array): void {
   const isLast = byteOffset + byteLength === buffer.byteLength
   // Small buffers share a pool with others.
   const isAlone = byteOffset === 0 || buffer.byteLength > Buffer.poolSize
@@ -11,9 +11,11 @@ export function letGo({ buffer, byteOffset, byteLength }: Uint8Array): void {
 }
 
 /** Yields the same chunks as `source`. Releases each chunk when the caller requests the next one. */
-export async function* lettingGo(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* releasingChunks(
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   for await (const piece of source) {
     yield piece
-    letGo(piece)
+    releaseChunk(piece)
   }
 }

@@ -1,10 +1,11 @@
-/** A JSON response that is the same for every caller. Its bytes are created once and shared. */
+/** Responses that are already JSON, so no serializer runs. */
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const ENCODINGS = ['br', 'gzip'] as const
 
 type Encoding = (typeof ENCODINGS)[number]
 
+/** A JSON response that is the same for every caller. Its bytes are created once and shared. */
 export class JsonBytes<T> {
   /** The type of the value. Used by the compiler only and never set. */
   declare readonly of?: T
@@ -31,4 +32,18 @@ function allows(accepted: string, encoding: string): boolean {
     const [name = '', ...parameters] = each.split(';').map((part) => part.trim().toLowerCase())
     return name === encoding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
   })
+}
+
+/**
+ * A response that is already JSON. No serializer removes fields that the schema does not declare, so the code that
+ * creates the text must leave them out.
+ */
+export class JsonText<T> {
+  /** The type of the value in the text. Used by the compiler only and never set. */
+  declare readonly of?: T
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
 }

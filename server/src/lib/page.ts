@@ -101,7 +101,7 @@ export interface PageRequest<Q extends PageQuery = PageQuery> {
 export const NONE_FOUND: Found<never> = { items: [], more: false, total: 0, estimated: false }
 
 /** The parts of a request that determine a page, and the paths of parameters that failed validation. */
-interface Given {
+interface PageInput {
   caller: PageRequest['caller']
   query: Partial<PageQuery>
   faulty: ReadonlySet<string>
@@ -113,7 +113,7 @@ interface Given {
  */
 export function pageStartOf(
   list: List,
-  { caller, query, faulty }: Given,
+  { caller, query, faulty }: PageInput,
   refuse: Refuse,
 ): Cursor | undefined {
   const { page, limit, after, sort_by } = query

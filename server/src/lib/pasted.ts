@@ -21,3 +21,9 @@ export const withoutDirections = (text: string): string =>
 
 /** Returns true for text that consists of blanks and invisible characters only. */
 export const isBlank = (text: string): boolean => NOTHING_ELSE.test(text)
+
+/** Returns a code that a person typed or pasted without blanks, hyphens, dashes and invisible characters, and with wide characters in ASCII. */
+export const typedCode = (code: string): string =>
+  code
+    .normalize('NFKC')
+    .replaceAll(/[\p{Z}\p{C}\p{Pd}\u2212\p{Default_Ignorable_Code_Point}]/gu, '')

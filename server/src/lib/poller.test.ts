@@ -1,15 +1,15 @@
-/** Pollers look for work repeatedly, and lose no wake-up. */
+/** Pollers poll for work repeatedly, and lose no wake-up. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
-import { type Look, type PollerOptions, poller } from './poller.ts'
+import { type Poll, type PollerOptions, poller } from './poller.ts'
 import { systemTime } from './time.ts'
 
-/** An interval so long that a poller looks only when woken. */
+/** An interval so long that a poller polls only when woken. */
 const NEVER = Number.POSITIVE_INFINITY
 
-function polling(look: Look, options: Partial<PollerOptions> = {}) {
-  const made = poller(look, {
+function polling(poll: Poll, options: Partial<PollerOptions> = {}) {
+  const made = poller(poll, {
     clock: systemTime,
     pollMs: NEVER,
     onError: () => undefined,
@@ -19,31 +19,31 @@ function polling(look: Look, options: Partial<PollerOptions> = {}) {
   return made
 }
 
-/** Returns a poller that counts its looks and has completed the first one. */
+/** Returns a poller that counts its polls and has completed the first one. */
 async function counting(options: Partial<PollerOptions> = {}) {
-  const looks = { count: 0 }
+  const polls = { count: 0 }
   const made = polling(async () => {
-    looks.count += 1
+    polls.count += 1
     return false
   }, options)
-  await until('the first look', () => looks.count > 0 || undefined)
-  return { poller: made, looks }
+  await until('the first poll', () => polls.count > 0 || undefined)
+  return { poller: made, polls }
 }
 
-test('looks when it starts and when it is woken', async () => {
-  const { poller: made, looks } = await counting()
+test('polls when it starts and when it is woken', async () => {
+  const { poller: made, polls } = await counting()
   made.wake()
-  await until('the second look', () => looks.count === 2 || undefined)
+  await until('the second poll', () => polls.count === 2 || undefined)
   made.wake()
-  await until('the third look', () => looks.count === 3 || undefined)
+  await until('the third poll', () => polls.count === 3 || undefined)
 })
 
-test('looks again after the poll interval', async () => {
-  const { looks } = await counting({ pollMs: 5 })
-  await until('several looks', () => looks.count > 4 || undefined)
+test('polls again after the poll interval', async () => {
+  const { polls } = await counting({ pollMs: 5 })
+  await until('several polls', () => polls.count > 4 || undefined)
 })
 
-test('looks again immediately while there is more to do', async () => {
+test('polls again immediately while there is more to do', async () => {
   let left = 5
   polling(async () => {
     left -= 1
@@ -52,43 +52,43 @@ test('looks again immediately while there is more to do', async () => {
   await until('all is done', () => left === 0 || undefined)
 })
 
-test('looks once more after a wake-up during a look', async () => {
+test('polls once more after a wake-up during a poll', async () => {
   const first = gate()
-  let looks = 0
+  let polls = 0
   const made = polling(async () => {
-    looks += 1
-    if (looks === 1) await first.pass
+    polls += 1
+    if (polls === 1) await first.pass
     return false
   })
-  await until('the first look', () => looks === 1 || undefined)
+  await until('the first poll', () => polls === 1 || undefined)
   made.wake()
   first.open()
-  await until('the second look', () => looks === 2 || undefined)
+  await until('the second poll', () => polls === 2 || undefined)
 })
 
-test('accepts a wake-up before the first look', async () => {
-  let looks = 0
+test('accepts a wake-up before the first poll', async () => {
+  let polls = 0
   const made = polling(async () => {
-    looks += 1
+    polls += 1
     return false
   })
   made.wake()
-  await until('a look', () => looks > 0 || undefined)
+  await until('a poll', () => polls > 0 || undefined)
 })
 
-test('passes the error of a look and the previous error to `onError`, and continues', async () => {
-  let looks = 0
+test('passes the error of a poll and the previous error to `onError`, and continues', async () => {
+  let polls = 0
   const told: unknown[][] = []
   const made = polling(
     async () => {
-      looks += 1
-      if (looks !== 3) throw looks
+      polls += 1
+      if (polls !== 3) throw polls
       return false
     },
     { onError: (error, previous) => void told.push([error, previous]) },
   )
-  for (let look = 1; look < 5; look += 1) {
-    await until('a look', () => looks === look || undefined)
+  for (let poll = 1; poll < 5; poll += 1) {
+    await until('a poll', () => polls === poll || undefined)
     made.wake()
   }
   await until('the failures are told', () => told.length >= 3 || undefined)
@@ -99,7 +99,7 @@ test('passes the error of a look and the previous error to `onError`, and contin
   ])
 })
 
-test('waits for the current look when stopped, and starts no other look', async () => {
+test('waits for the current poll when stopped, and starts no other poll', async () => {
   const first = gate()
   const seen: string[] = []
   const made = polling(async () => {
@@ -108,7 +108,7 @@ test('waits for the current look when stopped, and starts no other look', async 
     seen.push('ended')
     return true
   })
-  await until('the look', () => seen.length > 0 || undefined)
+  await until('the poll', () => seen.length > 0 || undefined)
   const stopped = made.stop().then(() => seen.push('stopped'))
   made.wake()
   first.open()
@@ -117,9 +117,9 @@ test('waits for the current look when stopped, and starts no other look', async 
 })
 
 test('ends the pause when stopped', async () => {
-  const { poller: made, looks } = await counting({ minGapMs: 3_600_000 })
+  const { poller: made, polls } = await counting({ minGapMs: 3_600_000 })
   await made.stop()
-  expect(looks.count).toBe(1)
+  expect(polls.count).toBe(1)
 })
 
 describe('with a moved clock', () => {
@@ -130,90 +130,90 @@ describe('with a moved clock', () => {
     vi.useRealTimers()
   })
 
-  /** Returns the number of looks after `ms` more milliseconds. */
-  const after = async (ms: number, looks: unknown[]) => {
+  /** Returns the number of polls after `ms` more milliseconds. */
+  const after = async (ms: number, polls: unknown[]) => {
     await vi.advanceTimersByTimeAsync(ms)
-    return looks.length
+    return polls.length
   }
 
-  test('pauses for as long as each look requests', async () => {
-    const looks: number[] = []
+  test('pauses for as long as each poll requests', async () => {
+    const polls: number[] = []
     const waits = [10, 20, 40]
-    const made = poller(async () => waits[looks.push(looks.length) - 1] ?? false, {
+    const made = poller(async () => waits[polls.push(polls.length) - 1] ?? false, {
       clock: systemTime,
       pollMs: 100,
       onError: () => undefined,
     })
     const counts: number[] = []
-    for (const ms of [0, 9, 1, 19, 1, 39, 1, 99, 1]) counts.push(await after(ms, looks))
+    for (const ms of [0, 9, 1, 19, 1, 39, 1, 99, 1]) counts.push(await after(ms, polls))
     expect(counts).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5])
     await made.stop()
   })
 
-  test('keeps the minimum gap between looks, and loses no wake-up', async () => {
-    const looks: number[] = []
+  test('keeps the minimum gap between polls, and loses no wake-up', async () => {
+    const polls: number[] = []
     const made = poller(
       async () => {
-        looks.push(looks.length)
+        polls.push(polls.length)
         return false
       },
       { clock: systemTime, pollMs: NEVER, minGapMs: 5, onError: () => undefined },
     )
-    expect(await after(0, looks)).toBe(1)
+    expect(await after(0, polls)).toBe(1)
     made.wake()
     made.wake()
-    expect(await after(4, looks)).toBe(1)
-    expect(await after(1, looks)).toBe(2)
-    expect(await after(1000, looks)).toBe(2)
+    expect(await after(4, polls)).toBe(1)
+    expect(await after(1, polls)).toBe(2)
+    expect(await after(1000, polls)).toBe(2)
     made.wake()
-    expect(await after(0, looks)).toBe(3)
+    expect(await after(0, polls)).toBe(3)
     await made.stop()
   })
 
-  test('may pause longer after a failed look, and no wake-up shortens the pause', async () => {
-    const looks: number[] = []
+  test('may pause longer after a failed poll, and no wake-up shortens the pause', async () => {
+    const polls: number[] = []
     const made = poller(
       async () => {
-        looks.push(looks.length)
+        polls.push(polls.length)
         throw new Error('not yet')
       },
       { clock: systemTime, pollMs: 1000, minGapMs: 5, failureGapMs: 500, onError: () => undefined },
     )
-    expect(await after(0, looks)).toBe(1)
+    expect(await after(0, polls)).toBe(1)
     made.wake()
-    expect(await after(499, looks)).toBe(1)
-    expect(await after(1, looks)).toBe(2)
-    expect(await after(999, looks)).toBe(2)
-    expect(await after(1, looks)).toBe(3)
+    expect(await after(499, polls)).toBe(1)
+    expect(await after(1, polls)).toBe(2)
+    expect(await after(999, polls)).toBe(2)
+    expect(await after(1, polls)).toBe(3)
     await made.stop()
   })
 })
 
 describe('waiting for an idle poller', () => {
-  test('starts another look after the call', async () => {
-    const { poller: made, looks } = await counting()
+  test('starts another poll after the call', async () => {
+    const { poller: made, polls } = await counting()
     await made.idle()
-    expect(looks.count).toBe(2)
+    expect(polls.count).toBe(2)
   })
 
-  test('starts another look when called during a look', async () => {
+  test('starts another poll when called during a poll', async () => {
     const entered = gate()
     const held = gate()
-    let looks = 0
+    let polls = 0
     const made = polling(async () => {
-      looks += 1
+      polls += 1
       entered.open()
-      if (looks === 1) await held.pass
+      if (polls === 1) await held.pass
       return false
     })
     await entered.pass
     const idle = made.idle()
     held.open()
     await idle
-    expect(looks).toBe(2)
+    expect(polls).toBe(2)
   })
 
-  test('resolves after looks that found more to do', async () => {
+  test('resolves after polls that found more to do', async () => {
     let left = 3
     const made = polling(async () => {
       left -= 1
@@ -223,7 +223,7 @@ describe('waiting for an idle poller', () => {
     expect(left).toBeLessThanOrEqual(0)
   })
 
-  test('resolves after a failed look, and when the poller stops', async () => {
+  test('resolves after a failed poll, and when the poller stops', async () => {
     const failing = polling(() => Promise.reject(new Error('not now')))
     await failing.idle()
     const { poller: made } = await counting()

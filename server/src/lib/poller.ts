@@ -2,43 +2,43 @@
 import type { Time } from './time.ts'
 
 /**
- * Looks for work once and does it. Returns true if more work is left, false to look again after `pollMs`, or the
+ * Looks for work once and does it. Returns true if more work is left, false to poll again after `pollMs`, or the
  * milliseconds to wait. A call of `wake` ends the wait.
  */
-export type Look = () => Promise<boolean | number>
+export type Poll = () => Promise<boolean | number>
 
 export interface PollerOptions {
   clock: Pick<Time, 'after'>
-  /** Milliseconds between looks if nothing wakes the poller. `Infinity` disables polling. */
+  /** Milliseconds between polls if nothing wakes the poller. `Infinity` disables polling. */
   pollMs: number
   /**
-   * The minimum pause between looks in milliseconds, even when woken, so that wake-ups are combined. A function if the
-   * pause changes from look to look.
+   * The minimum pause between polls in milliseconds, even when woken, so that wake-ups are combined. A function if the
+   * pause changes from poll to poll.
    */
   minGapMs?: number | (() => number)
-  /** The minimum pause after a failed look; `minGapMs` by default. */
+  /** The minimum pause after a failed poll; `minGapMs` by default. */
   failureGapMs?: number
   /**
-   * Receives the error of a failed look. The next look follows after `pollMs`, or when woken.
-   * @param previous the error of the look before; undefined if that look succeeded
+   * Receives the error of a failed poll. The next poll follows after `pollMs`, or when woken.
+   * @param previous the error of the poll before; undefined if that poll succeeded
    */
   onError(error: unknown, previous: unknown): void
 }
 
 export interface Poller {
-  /** Starts a look now. A call during a look causes another look. */
+  /** Starts a poll now. A call during a poll causes another poll. */
   wake(): void
   /**
-   * Wakes the poller. Resolves when a look that started after this call leaves no work to do, or when the poller stops.
+   * Wakes the poller. Resolves when a poll that started after this call leaves no work to do, or when the poller stops.
    */
   idle(): Promise<void>
-  /** Ends the pause, waits for the current look, and starts no other. */
+  /** Ends the pause, waits for the current poll, and starts no other. */
   stop(): Promise<void>
 }
 
-/** Starts looking in the next microtask, one look at a time, until stopped. */
+/** Starts polling in the next microtask, one poll at a time, until stopped. */
 export function poller(
-  look: Look,
+  poll: Poll,
   { clock, pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
 ): Poller {
   const minGap = () => (typeof minGapMs === 'function' ? minGapMs() : minGapMs)
@@ -60,10 +60,10 @@ export function poller(
     })
 
   /** Looks once. Returns the pause in milliseconds, and the minimum pause that applies even when woken. */
-  async function lookOnce(): Promise<{ wait: number; gap: number }> {
+  async function pollOnce(): Promise<{ wait: number; gap: number }> {
     isWoken = false
     try {
-      const found = await look()
+      const found = await poll()
       previous = undefined
       const wait = typeof found === 'number' ? found : found ? 0 : pollMs
       return { wait, gap: wait > 0 ? minGap() : 0 }
@@ -77,7 +77,7 @@ export function poller(
   async function run(): Promise<void> {
     while (!isStopped) {
       const asked = awaitingIdle.splice(0)
-      const { wait, gap } = await lookOnce()
+      const { wait, gap } = await pollOnce()
       if (wait === 0) awaitingIdle.unshift(...asked)
       else for (const resolve of asked) resolve()
       if (gap > 0) await pause(gap, () => isStopped)

@@ -234,10 +234,10 @@ export class InvalidInput extends Error {
 }
 
 function shortened(issues: readonly ValidationIssue[]): ValidationIssue[] {
-  const told = issues.slice(0, MAX_ISSUES - 1)
-  const more = issues.length - told.length
-  const loc = issues[told.length]?.loc.slice(0, 1) ?? []
-  return [...told, { loc, msg: `Value error, and ${more} more errors`, type: 'value_error' }]
+  const listed = issues.slice(0, MAX_ISSUES - 1)
+  const more = issues.length - listed.length
+  const loc = issues[listed.length]?.loc.slice(0, 1) ?? []
+  return [...listed, { loc, msg: `Value error, and ${more} more errors`, type: 'value_error' }]
 }
 
 /** Rejects the value at `loc` with the message `why`. Does nothing if `why` is undefined. */

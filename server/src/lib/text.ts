@@ -88,3 +88,14 @@ function weigh(number: number, found: Inspection): void {
 function note(path: readonly string[], found: Inspection): void {
   found.unstorable.push(path.map((step) => step.slice(0, MAX_STEP_LENGTH)))
 }
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** Decodes UTF-8 text from another program, without a leading byte-order mark. Returns undefined when the bytes are not UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -19,7 +19,7 @@ import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { fileOf, keeper, make, readingOf } from './support.ts'
+import { backupKeys, fileOf, make, readingOf } from './support.ts'
 
 /** The backup is larger than all socket buffers, so that a reader who stops also stops the node. */
 const LARGE = 64 * 1024 ** 2
@@ -106,8 +106,8 @@ test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => 
       db: service.app.db,
       log: silentLog,
       dataDir: service.dataDir,
-      keeper: await keeper(),
-      prove: async () => undefined,
+      backupKeys: await backupKeys(),
+      verify: async () => undefined,
       reading: readingOf(service),
       store,
     },
@@ -147,7 +147,7 @@ test('a backup that is being deleted cannot be read, and stays if the deletion f
   const download = () => service.call('GET', path, { token: root.token })
   await service.app.db.acrossTenants(async (tx) => {
     expect(await lockForDeletion(tx, id)).toBe('free')
-    await expect(reading.hold(id)).rejects.toMatchObject({ code: 'busy' })
+    await expect(reading.lock(id)).rejects.toMatchObject({ code: 'busy' })
     expect(await download()).toMatchObject({ status: 503, body: { code: 'busy' } })
   })
   expect((await download()).status).toBe(200)
@@ -163,7 +163,7 @@ test('a download fails if its backup is deleted between the response headers and
     log: silentLog,
     wake: () => undefined,
     reading: {
-      async hold() {
+      async lock() {
         await service.database.sql('delete from backups where id = $1', [id])
         return { [Symbol.asyncDispose]: async () => undefined }
       },
@@ -183,8 +183,8 @@ test('read-lock connections stay open only while a backup is read, and a lost co
          and ${OF_THIS_DATABASE}
        group by pid`,
     )
-  const first = await reading.hold(ids[0] as string)
-  const twice = [await reading.hold(ids[1] as string), await reading.hold(ids[1] as string)]
+  const first = await reading.lock(ids[0] as string)
+  const twice = [await reading.lock(ids[1] as string), await reading.lock(ids[1] as string)]
   expect(await holders()).toMatchObject([{ locks: 2 }])
   await twice[0]?.[Symbol.asyncDispose]()
   expect(await holders()).toMatchObject([{ locks: 2 }])
@@ -194,7 +194,7 @@ test('read-lock connections stay open only while a backup is read, and a lost co
   await service.database.sql('select pg_terminate_backend($1)', [holder?.pid])
   await until('the connection to be gone', async () => (await holders()).length === 0 || undefined)
   const again = await until('another to be held', () =>
-    reading.hold(ids[0] as string).catch(() => undefined),
+    reading.lock(ids[0] as string).catch(() => undefined),
   )
   expect(await holders()).toMatchObject([{ locks: 1 }])
   await first[Symbol.asyncDispose]()

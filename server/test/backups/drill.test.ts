@@ -8,7 +8,7 @@ import {
   type NamedDrillDeps,
 } from '../../src/features/backups/drill/scheduled-drill.ts'
 import { clearThrownAway } from '../../src/features/backups/drill/temporary-server.ts'
-import { proveDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
+import { verifyDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
@@ -20,7 +20,7 @@ import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { storeOf } from './stores.ts'
-import { fileOf, keeper, make, readingOf, rewritten } from './support.ts'
+import { backupKeys, fileOf, make, readingOf, rewritten } from './support.ts'
 
 const SECRETS = {
   table: 'second_factors',
@@ -44,8 +44,8 @@ const drill = async (others: Partial<NamedDrillDeps> = {}) =>
     db: service.app.db,
     store: folderStore(join(service.dataDir, 'backups')),
     dataDir: service.dataDir,
-    keeper: await keeper(),
-    prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
+    backupKeys: await backupKeys(),
+    verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
     log: silentLog,
     reading: readingOf(service),
     ...others,
@@ -131,13 +131,13 @@ test('a drill does not fault a backup whose store is unavailable', async () => {
 
 test('a drill does not fault a backup when its temporary database server dies', async () => {
   const id = await make(service, root)
-  const prove = async (address: DatabaseAddress) => {
+  const verify = async (address: DatabaseAddress) => {
     const client = ownerClient(address)
     client.on('error', () => undefined)
     await client.connect()
     await client.query('select pg_terminate_backend(pg_backend_pid())').finally(() => client.end())
   }
-  await expect(drill({ prove })).rejects.toThrow(/terminat/)
+  await expect(drill({ verify })).rejects.toThrow(/terminat/)
   expect(await proofOf(id)).toEqual(PROVEN)
 })
 

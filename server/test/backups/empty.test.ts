@@ -21,7 +21,7 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { laterMigrations } from './later.ts'
-import { fileOf, keeper, make, rewritten as rewrittenBytes } from './support.ts'
+import { backupKeys, fileOf, make, rewritten as rewrittenBytes } from './support.ts'
 
 type Change = Parameters<typeof rewrittenBytes> extends [string, ...infer Rest] ? Rest : never
 
@@ -57,7 +57,7 @@ beforeAll(async () => {
   file = join(await mkdtemp(join(tmpdir(), 'wardkeep-backup-')), 'backup.tar.zst.age')
   atTheEnd(() => rm(dirname(file), { recursive: true }))
   await copyFile(fileOf(service, await make(service, root)), file)
-  const { header } = await readBackup(createReadStream(file), await keeper(), {})
+  const { header } = await readBackup(createReadStream(file), await backupKeys(), {})
   tables = header.tables
   await service.close()
   before = await rowsOf(service.database)

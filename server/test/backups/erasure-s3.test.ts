@@ -13,7 +13,7 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { storeOf } from './stores.ts'
-import { keeper, make, purgeClinic, tablesWith } from './support.ts'
+import { backupKeys, make, purgeClinic, tablesWith } from './support.ts'
 
 /** Opens a service on a bucket, with a full backup made before a clinic was purged. */
 async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {
@@ -27,7 +27,7 @@ async function purged(more: { BACKUP_S3_LOCK_DAYS?: number } = {}) {
   const id = await make(service, root)
   await purgeClinic(service, north.id)
   const store = storeOf(server)
-  const deps = { db: service.app.db, store, keeper: await keeper(), log: silentLog }
+  const deps = { db: service.app.db, store, backupKeys: await backupKeys(), log: silentLog }
   await erasePurged(deps, new AbortController().signal)
   return { server, service, north, id, store }
 }

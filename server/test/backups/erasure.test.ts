@@ -14,7 +14,15 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { ended, fileOf, keeper, make, passMaintenance, purgeClinic, tablesWith } from './support.ts'
+import {
+  backupKeys,
+  ended,
+  fileOf,
+  make,
+  passMaintenance,
+  purgeClinic,
+  tablesWith,
+} from './support.ts'
 
 let service: Service
 let root: Person
@@ -35,7 +43,7 @@ const storeIn = (dataDir: string) => folderStore(join(dataDir, 'backups'))
 const call = (path: string, body: object) => service.call('POST', path, { token: root.token, body })
 
 async function erase(store = storeIn(service.dataDir)): Promise<void> {
-  const deps = { db: service.app.db, store, keeper: await keeper(), log: silentLog }
+  const deps = { db: service.app.db, store, backupKeys: await backupKeys(), log: silentLog }
   await erasePurged(deps, new AbortController().signal)
 }
 const unerased = () => sql('select id::int from purged_tenants where erased_at is null')
@@ -73,7 +81,7 @@ describe('the backup store after the purge of a clinic', () => {
     const names = await readdir(join(service.dataDir, 'backups'))
     expect(names.filter((name) => name.startsWith(own) || name.startsWith(lost))).toEqual([])
     expect(names).toContain(`${full}.tar.zst.age`)
-    const { notes, disbelieved } = await readNotes(storeIn(service.dataDir), await keeper())
+    const { notes, disbelieved } = await readNotes(storeIn(service.dataDir), await backupKeys())
     expect(disbelieved).toEqual([])
     const [installation] = await sql('select id from installation')
     expect(notes).toEqual([
@@ -230,7 +238,7 @@ describe('restoring into an empty database after the purge of a clinic', () => {
     const store = folderStore(await scratch())
     const other = `purged-${south.id}.json`
     await copyFile(note, join(store.place, other))
-    expect(await readNotes(store, await keeper())).toEqual({
+    expect(await readNotes(store, await backupKeys())).toEqual({
       notes: [],
       disbelieved: [{ name: other, reason: 'it belongs to another tenant' }],
     })

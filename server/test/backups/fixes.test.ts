@@ -11,7 +11,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
-import { alter, fileOf, keeper, make, readingOf } from './support.ts'
+import { alter, backupKeys, fileOf, make, readingOf } from './support.ts'
 
 let service: Service
 let root: Person
@@ -86,7 +86,7 @@ async function check(store = folderStore(folder())): Promise<string | undefined>
   const deps = {
     db: service.app.db,
     store,
-    keeper: await keeper(),
+    backupKeys: await backupKeys(),
     reading: readingOf(service),
     clock,
     log: silentLog,

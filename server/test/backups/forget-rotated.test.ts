@@ -12,7 +12,7 @@ import { readNotes } from '../../src/features/backups/erase/purge-notes.ts'
 import { rewrite } from '../../src/features/backups/erase/rewrite.ts'
 import { decrypt } from '../../src/features/backups/file/age.ts'
 import { FORMAT, type Header } from '../../src/features/backups/file/format.ts'
-import { keeperBy } from '../../src/features/backups/file/identity.ts'
+import { backupKeysFrom } from '../../src/features/backups/file/identity.ts'
 import { fileName, sidecarName } from '../../src/features/backups/file/names.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
 import { findSigned } from '../../src/features/backups/file/signed-text.ts'
@@ -48,7 +48,7 @@ const open = (key: Buffer, on = database) =>
     config: { BACKUP_DIR: folder },
   })
 const commands = () => service.app.features.backups.commands
-const alone = (key: Buffer) => keeperBy([key], [])
+const alone = (key: Buffer) => backupKeysFrom([key], [])
 const ignored = () => undefined
 
 beforeAll(async () => {
@@ -104,8 +104,8 @@ test('a service with both root keys verifies, drills and adopts the rewritten ba
 })
 
 test('the purge note can be verified with either root key, and with no other key', async () => {
-  const keeper = await keeperBy([NEW, OLD], [])
-  const deps = { db: service.app.db, store: folderStore(folder), keeper, log: silentLog }
+  const backupKeys = await backupKeysFrom([NEW, OLD], [])
+  const deps = { db: service.app.db, store: folderStore(folder), backupKeys, log: silentLog }
   await erasePurged(deps, new AbortController().signal)
   const read = async (key: Buffer) => readNotes(folderStore(folder), await alone(key))
   for (const key of [OLD, NEW]) {
@@ -173,7 +173,7 @@ describe('a rewritten backup file', () => {
     const rows = () => Readable.from([])
     const former = writeBackup({ header, rows }, await alone(OLD), ignored)
     await writeFile(join(place, fileName(backup_id, null)), former)
-    const keeper = await keeperBy([NEW, OLD], (await alone(OPERATOR)).recipients)
+    const backupKeys = await backupKeysFrom([NEW, OLD], (await alone(OPERATOR)).recipients)
     const filed = {
       id: backup_id,
       size_bytes: 1_000,
@@ -184,7 +184,7 @@ describe('a rewritten backup file', () => {
     }
     const wanted = { rewritten_at: '2026-11-22T12:00:00.000Z', forgotten: [2] }
     const watch = { signal: new AbortController().signal, progress: ignored }
-    await rewrite(filed, wanted, { store: folderStore(place), keeper }, watch)
+    await rewrite(filed, wanted, { store: folderStore(place), backupKeys }, watch)
     return join(place, fileName(backup_id, wanted.rewritten_at))
   }
 

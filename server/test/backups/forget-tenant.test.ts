@@ -17,7 +17,7 @@ import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { alter, contents, keeper, purgeClinic, readingOf, tablesWith } from './support.ts'
+import { alter, backupKeys, contents, purgeClinic, readingOf, tablesWith } from './support.ts'
 
 let service: Service
 let north: Clinic
@@ -185,7 +185,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
 
   /** Leaves the state of an interrupted job: a new file, and perhaps a row that names it. */
   async function halfway(isNamed: boolean): Promise<void> {
-    const deps = { store: store(), keeper: await keeper() }
+    const deps = { store: store(), backupKeys: await backupKeys() }
     const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')
     if (!backup) throw new Error('the backup is gone')
     const wanted = { rewritten_at: BEGUN, forgotten: [north.id] }
@@ -236,7 +236,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
 })
 
 test("a rewrite keeps the old file while it is being read, and does not apply that read's result to the new file", async () => {
-  const held = await readingOf(service).hold(id)
+  const held = await readingOf(service).lock(id)
   const reason = expect.stringContaining('still being read')
   expect(await forget()).toMatchObject({ rewritten: [], left: [{ backup_id: id, reason }] })
   expect(await files()).toHaveLength(2)
@@ -276,7 +276,7 @@ test("backup forget-tenant deletes the tenant's own backups, and reports a backu
   const signed = { ...entry, backup_id: failed }
   await writeSigned(
     folderStore(folder),
-    await keeper(),
+    await backupKeys(),
     `${failed}.json`,
     signed,
     new AbortController().signal,

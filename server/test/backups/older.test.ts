@@ -13,7 +13,7 @@ import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../sup
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper, passMaintenance } from './support.ts'
+import { backupKeys, passMaintenance } from './support.ts'
 
 let service: Service
 let root: Person
@@ -65,18 +65,18 @@ async function restoreJob(body: object, store?: Store): Promise<any> {
     db: service.app.db,
     clock: service.clock,
     log: silentLog,
-    keeper: await keeper(),
+    backupKeys: await backupKeys(),
     store: store ?? backups(),
     locks: openBackupLocks({ openConnection, log: silentLog }),
     openConnection,
     tables: Object.keys(rules).filter((name) => isBackedUp(rules[name])),
-    onMade: async () => undefined,
+    onCreated: async () => undefined,
     rules,
     columns: service.app.columns,
     steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
-    prove: async () => undefined,
+    verify: async () => undefined,
     differing: async () => [],
     dataDir: service.dataDir,
     migrations,

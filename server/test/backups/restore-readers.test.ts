@@ -40,7 +40,7 @@ const fattenUsers = ({ id }: Clinic) =>
 function halting(share: number) {
   const folder = folderStore(`${service.dataDir}/backups`)
   const { promise: halted, resolve: halt } = Promise.withResolvers<void>()
-  const { promise: free, resolve: letGo } = Promise.withResolvers<void>()
+  const { promise: free, resolve: release } = Promise.withResolvers<void>()
   const store: Store = {
     ...folder,
     async *read(name) {
@@ -56,7 +56,7 @@ function halting(share: number) {
       }
     },
   }
-  return { store, halted, letGo }
+  return { store, halted, release }
 }
 
 /** Requests a dry run, and starts a worker that uses this store. */
@@ -88,15 +88,15 @@ async function expectNoDifference(job: string) {
 
 /** Requests a dry run. Returns once the store has stalled after some rows of the table. */
 async function stallBehind(table: string, share: number) {
-  const { store, halted, letGo } = halting(share)
+  const { store, halted, release } = halting(share)
   const job = await rehearse(store)
-  onTestFinished(() => letGo())
+  onTestFinished(() => release())
   await halted
   await until('the rows that have come to be on the stage, by no transaction', async () => {
     const [backend] = await backends(`query like 'copy "stage_${table}"%'`)
     return (backend?.state === 'idle' && backend.backend_xid === null) || undefined
   })
-  return { job, letGo }
+  return { job, release }
 }
 
 test.each([
@@ -104,19 +104,19 @@ test.each([
   ['that are not restored', 'departments', 0.2],
   ['that are restored', 'users', 0.8],
 ])('no transaction stays open while the store stalls between rows %s', async (_, table, share) => {
-  const { job, letGo } = await stallBehind(table, share)
-  letGo()
+  const { job, release } = await stallBehind(table, share)
+  release()
   await expectNoDifference(job)
 })
 
 test('a dry run counts rows without using a transaction ID', async () => {
-  const { job, letGo } = await stallBehind('users', 0.8)
+  const { job, release } = await stallBehind('users', 0.8)
   const somebody = ownerClient(service.database.address)
   await somebody.connect()
   onTestFinished(() => somebody.end())
   await somebody.query('begin; lock table preferences in access exclusive mode')
   const { rows } = await somebody.query('select pg_backend_pid() as pid')
-  letGo()
+  release()
   const counting = await until('the count to wait', async () => {
     const [backend] = await backends(
       `query like 'select count(*)%' and $1 = any(pg_blocking_pids(pid))`,

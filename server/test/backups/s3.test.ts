@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parseS3Url } from '../../src/config/s3-url.ts'
 import { drillNewest } from '../../src/features/backups/drill/scheduled-drill.ts'
-import { proveDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
+import { verifyDatabase } from '../../src/features/backups/drill/verify-sealed.ts'
 import {
   deleteOrphans,
   deleteOutdatedBackups,
@@ -18,7 +18,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { storeOf } from './stores.ts'
-import { ended, keeper, make, order, passMaintenance, readingOf } from './support.ts'
+import { backupKeys, ended, make, order, passMaintenance, readingOf } from './support.ts'
 
 function bucketOf({ url }: S3Server) {
   const { location, credentials } = parseS3Url(url)
@@ -121,8 +121,8 @@ describe('a service with an S3 bucket', () => {
       db: service.app.db,
       store: storeOf(server),
       dataDir: service.dataDir,
-      keeper: await keeper(),
-      prove: (address) => proveDatabase(address, openSealer(ROOT_KEY), []),
+      backupKeys: await backupKeys(),
+      verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), []),
       log: silentLog,
       reading: readingOf(service),
     })

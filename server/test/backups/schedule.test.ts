@@ -123,7 +123,7 @@ describe('backup retention', () => {
       `insert into backup_jobs (id, backup_id, kind, actor) values ($1, $2, 'create', '{}')`,
       [randomUUID(), restored],
     )
-    const held = await readingOf(service).hold(read)
+    const held = await readingOf(service).lock(read)
     await prune(1)
     expect((await left()).sort()).toEqual([newest, read, restored].sort())
     await held[Symbol.asyncDispose]()

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Header } from '../../src/features/backups/file/format.ts'
-import { openKeeper } from '../../src/features/backups/file/identity.ts'
+import { openBackupKeys } from '../../src/features/backups/file/identity.ts'
 import { readBackup } from '../../src/features/backups/file/read.ts'
 import { writeBackup } from '../../src/features/backups/file/write.ts'
 import { openBackupLocks } from '../../src/features/backups/work/locks.ts'
@@ -19,7 +19,7 @@ import { silentLog } from '../support/server-address.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-export const keeper = () => openKeeper([keysFrom(ROOT_KEY)], [])
+export const backupKeys = () => openBackupKeys([keysFrom(ROOT_KEY)], [])
 
 /** Opens read locks on backups, as a node of the service does. */
 export const readingOf = ({ database }: Pick<Service, 'database'>) =>
@@ -107,7 +107,7 @@ export async function make(service: Service, person: Person, body: object = {}):
 /** Returns the contents of a backup: its header, its manifest, and the rows of each table as text fields. */
 export async function contents(path: string) {
   const texts: Record<string, string> = {}
-  const read = await readBackup(createReadStream(path), await keeper(), {
+  const read = await readBackup(createReadStream(path), await backupKeys(), {
     rows(table, rows) {
       texts[table] = (texts[table] ?? '') + String(rows)
     },
@@ -172,7 +172,7 @@ export async function* rewritten(
   rows: (table: string, text: string) => string = (_, text) => text,
 ): AsyncGenerator<Uint8Array> {
   const texts: Record<string, string> = {}
-  const { header } = await readBackup(createReadStream(path), await keeper(), {
+  const { header } = await readBackup(createReadStream(path), await backupKeys(), {
     rows(table, part) {
       texts[table] = (texts[table] ?? '') + String(part)
     },
@@ -180,5 +180,5 @@ export async function* rewritten(
   async function* of(table: string) {
     yield Buffer.from(rows(table, texts[table] ?? ''))
   }
-  yield* writeBackup({ header: change(header), rows: of }, await keeper(), () => undefined)
+  yield* writeBackup({ header: change(header), rows: of }, await backupKeys(), () => undefined)
 }

@@ -8,7 +8,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper, order } from './support.ts'
+import { backupKeys, order } from './support.ts'
 import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
 
 let service: Service
@@ -41,7 +41,7 @@ test('a paused backup worker neither writes nor verifies', async () => {
   const made = await createBackup(
     client,
     { backup_id: randomUUID(), type: 'full', tenant_id: null },
-    { keeper: await keeper(), store, tables: ['tenants', 'users'] },
+    { backupKeys: await backupKeys(), store, tables: ['tenants', 'users'] },
     {
       signal: new AbortController().signal,
       progress: ({ share }) => void seen.push(share < 0.8 ? 'part' : 'end'),

@@ -7,7 +7,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { silentLog } from '../support/server-address.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { keeper } from './support.ts'
+import { backupKeys } from './support.ts'
 
 /** Returns a store in memory. Tests can replace its `write`. */
 export function memoryStore(write?: Store['write']) {
@@ -46,18 +46,18 @@ export async function workOn(
     db: service.app.db,
     clock: service.clock,
     log: silentLog,
-    keeper: await keeper(),
+    backupKeys: await backupKeys(),
     store,
     locks: openBackupLocks(locks),
     openConnection,
     tables: ['tenants', 'users', 'departments'],
-    onMade: async () => undefined,
+    onCreated: async () => undefined,
     rules: service.app.tables,
     columns: service.app.columns,
     steps: service.app.steps,
     purgedRecords: [],
     conflicts: {},
-    prove: async () => undefined,
+    verify: async () => undefined,
     differing: async () => [],
     dataDir: service.dataDir,
     ...others,

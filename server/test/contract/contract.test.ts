@@ -1,8 +1,7 @@
 /** Compares the contract's rows with the service's operations and routes, in both directions. */
 
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { AnyOperation } from '../../src/platform/http/operation.ts'
-import { takesBytes } from '../../src/platform/http/raw-body.ts'
+import { type AnyOperation, takesBytes } from '../../src/platform/http/operation.ts'
 import { openService, type Service } from '../support/service.ts'
 import { ADDED, BUILT, nameOf, SPECIFIED } from './operations.ts'
 import { servedRoutes } from './routes.ts'

@@ -84,12 +84,16 @@ function orderOf(op: AnyOperation): string | undefined {
 
 /** Returns the lists for which the page gives an order, with that order. */
 function toldOrders(page: string): string[][] {
-  const [, first, others = ''] = /^They are sorted by (.+?) by default; (.+?)\./ms.exec(page) ?? []
+  const [, first, others = ''] =
+    /^By default, lists are sorted by (.+?)\. (.+?)\n\n/ms.exec(page) ?? []
   expect(first).toBe('`id` ascending')
-  return [...others.replaceAll('\n', ' ').matchAll(/(.+?) by (`\w+` \w+)(?:, )?/g)].flatMap(
-    ([, names = '', order = '']) => names.split(/, | and /).map((name) => [name, order]),
+  const told = others.replaceAll('\n', ' ').matchAll(/(\w.*?) are sorted by (`\w+` \w+)\./g)
+  return [...told].flatMap(([, names = '', order = '']) =>
+    names.split(/, | and /).map((name) => [lowerFirst(name), order]),
   )
 }
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
 
 const rowOf = (name: string) => told.find((row) => row.name === name)
 
@@ -114,8 +118,7 @@ test('docs/reference/api.md names exactly the lists that are not sorted by ascen
 })
 
 test('docs/reference/api.md lists the common error responses, with the cause of each', () => {
-  const [, first = ''] =
-    /^Every operation may also answer (.+?), and every one but/ms.exec(page) ?? []
+  const [, first = ''] = /^Every operation can also return (.+?)\./ms.exec(page) ?? []
   const said = [...first.matchAll(/`(\d+)`/g)].map(([, status]) => Number(status))
   const ofAll = COMMON.filter((status) => operations.every((op) => statusesOf(op).includes(status)))
   // HTTP errors that occur before any operation is called.

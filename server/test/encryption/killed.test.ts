@@ -86,7 +86,7 @@ test('a rotation completes after a kill at each step', async () => {
       await held.met()
       service.signal('SIGKILL')
       await service.ended
-      await held.letGo()
+      await held.release()
       await asked
 
       service = await startService(env)

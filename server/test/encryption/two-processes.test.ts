@@ -68,7 +68,7 @@ test('a rotation re-encrypts everything while two processes write', async () => 
   }
   await Promise.all([
     ...others.map((id, index) => write(nodes[index % 2] as RunningService, id)),
-    held.letGo(),
+    held.release(),
   ])
   await rotations.until('completed')
 

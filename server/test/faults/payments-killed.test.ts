@@ -63,7 +63,7 @@ describe('a service killed while it handles a payment notification', () => {
     const answer = send(service).catch(() => 'no answer')
     await held.met()
     await kill(service)
-    await held.letGo()
+    await held.release()
     expect(await answer).toBe('no answer')
     expect(await inbox()).toHaveLength(kept)
     // The provider got no response, so it sends the notification again.
@@ -83,7 +83,7 @@ describe('a service killed while it handles a payment notification', () => {
     expect(await send(service)).toBe(200)
     await held.met()
     await kill(service)
-    await held.letGo()
+    await held.release()
     expect(await inbox()).toEqual([{ state, times_received: 1 }])
     // Simulates the end of the dead process's lease.
     await database.sql(
@@ -107,7 +107,7 @@ test('a payment is applied once if the database restarts while it is applied, wi
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,
   )
-  await held.letGo()
+  await held.release()
   await untilApplied()
   expect(await inbox()).toEqual([{ state: 'applied', times_received: 1 }])
   expect(await counted()).toEqual(ONCE)

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import type { Caller } from '../../src/platform/access/index.ts'
 import type { Scopes } from '../../src/platform/db/index.ts'
-import { openRefusals, writeSeenRefusals } from '../../src/platform/journal/index.ts'
+import { openRefusals, writeVisibleRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -88,7 +88,7 @@ test('writing a due entry waits for no other session, so that deadlocks are impo
 test('all counted refusals of a tenant are written before its audit log is read', async () => {
   await manySessions(3, 450)
   await manySessions(4, 1)
-  await writeSeenRefusals(db, { role: 'auditor', tenant_id: 3 })
+  await writeVisibleRefusals(db, { role: 'auditor', tenant_id: 3 })
   expect(await counted(3)).toEqual({ written: 450, waiting: 0 })
   expect(await counted(4)).toEqual({ written: 0, waiting: 1 })
 })
@@ -98,6 +98,6 @@ test('all counted refusals are written even if the query planner expects few', a
   await manySessions(5, 1)
   await database.sql('analyze refusals')
   await manySessions(5, 450)
-  await writeSeenRefusals(db, { role: 'auditor', tenant_id: 5 })
+  await writeVisibleRefusals(db, { role: 'auditor', tenant_id: 5 })
   expect(await counted(5)).toEqual({ written: 451, waiting: 0 })
 })

@@ -67,11 +67,11 @@ async function arrivalsOf({ service }: PaymentScene) {
     seals: openSeals(await openKeyRing(db, openSealer(ROOT_KEY), unheard)),
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
   })
-  return (event_key: string, standing: ArrivalState) =>
+  return (event_key: string, state: ArrivalState) =>
     arrivals.take({
       notice: { provider: 'cardnet', event_key, type: 'x', provider_payment_id: null },
       sent: { body: Buffer.alloc(1), signature: null },
-      standing,
+      state,
     })
 }
 

@@ -37,7 +37,7 @@ test.each(['the deletion', 'the batch'])(
     const { id } = await at.register({ events: ['user.created'] })
     const since = new Date(service.clock.now() - HOUR).toISOString()
     const replay = (await at.call('POST', `/${id}/replay`, { body: { since } })).body
-    const letGo = await holdQueue(service, id)
+    const release = await holdQueue(service, id)
     const remove = () => at.call('DELETE', `/${id}`)
     const run = () =>
       runReplay(
@@ -51,7 +51,7 @@ test.each(['the deletion', 'the batch'])(
       ends.push(command())
       await untilWaiting(service, ends.length)
     }
-    await letGo()
+    await release()
     const [one, other] = await Promise.all(ends)
     expect(first === 'the deletion' ? one : other).toMatchObject({ status: 204 })
     expect(await service.database.sql('select id from webhook_replays')).toEqual([])

@@ -215,7 +215,7 @@ describe('a request of an administrator', () => {
         welcome: async () => undefined,
         invite: async () => undefined,
         addressChanged: async () => undefined,
-        tellApplicant: async () => undefined,
+        notifyApplicant: async () => undefined,
       },
       leaves: async () => undefined,
       requireSignedIn: async () => undefined,

@@ -20,7 +20,7 @@ export interface HeldUp {
   /** Resolves once a transaction is stopped. */
   met(): Promise<void>
   /** Releases the block for good. Waits for the end of the stopped transactions. */
-  letGo(): Promise<void>
+  release(): Promise<void>
 }
 
 /** Stops every transaction that reaches this step. */
@@ -28,8 +28,8 @@ export async function holdUp(database: TestDatabase, step: Step): Promise<HeldUp
   const { table, event = 'insert', moment, when = 'true' } = step
   const client = new pg.Client(database.url)
   client.on('error', () => undefined)
-  const letGo = () => client.end().catch(() => undefined)
-  onTestFinished(letGo)
+  const release = () => client.end().catch(() => undefined)
+  onTestFinished(release)
   await client.connect()
   await client.query(`select pg_advisory_lock(${LOCK})`)
   await database.sql(
@@ -53,8 +53,8 @@ export async function holdUp(database: TestDatabase, step: Step): Promise<HeldUp
         return waiting.length > 0 || undefined
       })
     },
-    async letGo() {
-      await letGo()
+    async release() {
+      await release()
       await database.sql(`drop trigger hold_up on ${table}`)
     },
   }

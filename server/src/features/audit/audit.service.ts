@@ -8,7 +8,7 @@ import {
   type Action,
   groupOf,
   resourceTypeOf,
-  writeSeenRefusals,
+  writeVisibleRefusals,
 } from '../../platform/journal/index.ts'
 import { type AuditAction, type AuditEntry, type AuditQuery, auditList } from './audit.schema.ts'
 import * as store from './audit.store.ts'
@@ -32,7 +32,7 @@ export function auditService(db: Scopes): Audit {
   return {
     async list(caller, query, { filters, from }) {
       requireOwnTenant(caller, query.tenant_id)
-      await writeSeenRefusals(db, caller)
+      await writeVisibleRefusals(db, caller)
       const asked = { list: auditList, caller, query, from }
       const found = await inScope(
         db,

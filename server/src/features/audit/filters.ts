@@ -13,13 +13,13 @@ export interface ParsedFilters {
   span?: Span
 }
 
-interface GivenFilters {
+interface AuditFilterInput {
   query: Partial<AuditFilters>
   faulty: ReadonlySet<string>
 }
 
 /** Parses the filters of a query. Calls `refuse` for values that match the schema but are invalid. */
-export function parseFilters({ query, faulty }: GivenFilters, refuse: Refuse): ParsedFilters {
+export function parseFilters({ query, faulty }: AuditFilterInput, refuse: Refuse): ParsedFilters {
   const { from_date, to_date, resource_id, resource_type, ip } = query
   if (resource_id !== undefined && resource_type === undefined)
     if (!faulty.has('query.resource_type'))

@@ -22,3 +22,12 @@ export const message = (detail: string, email_verified: boolean | null = null): 
   detail,
   email_verified,
 })
+
+/** The request body of a sign-in. */
+export const Credentials = Type.Object({
+  email: Email,
+  password: Password,
+  subdomain: Type.Optional(Nullable(Subdomain)),
+  totp_code: Type.Optional(Nullable(Type.String({ maxLength: 64, trim: true }))),
+})
+export type Credentials = Static<typeof Credentials>

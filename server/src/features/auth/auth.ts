@@ -1,7 +1,9 @@
 /** Assembles the auth feature: signing keys, tokens, sessions, account recovery, registration and the second factor. */
+
 import type { Needs } from '../../core.ts'
 import { DAY, HOUR, isoAt } from '../../lib/clock.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
+import type { Redirects } from '../../platform/http/index.ts'
 import type { Upkeep } from '../../platform/lifecycle/upkeep.ts'
 import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
@@ -11,27 +13,26 @@ import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
 import {
+  type NotifyApplicant,
   noticesTo,
   noticesToApplicants,
   noticeToFormerAddress,
-  type TellApplicant,
 } from './notices/notices.service.ts'
 import { ACCOUNT_TOKEN_TABLES } from './recovery/account-tokens.table.ts'
 import { recoveryOperations } from './recovery/recovery.routes.ts'
 import { type Disown, type Recovery, recoveryService } from './recovery/recovery.service.ts'
-import { REDIRECTS } from './redirects.ts'
 import { registrationOperations } from './registration/registration.routes.ts'
 import { registrationService } from './registration/registration.service.ts'
 import { secondFactorOperations } from './second-factor/second-factor.routes.ts'
 import { type SecondFactor, secondFactorService } from './second-factor/second-factor.service.ts'
 import { SECOND_FACTOR_COLUMNS, SECOND_FACTOR_TABLES } from './second-factor/second-factor.table.ts'
+import { requireSignedIn } from './sessions/ending.ts'
 import { lastLogins } from './sessions/last-logins.ts'
 import { sessionStates } from './sessions/session-states.ts'
 import { sessionOperations } from './sessions/sessions.routes.ts'
 import { type Sessions, sessionsService } from './sessions/sessions.service.ts'
 import { endEverySession } from './sessions/sessions.store.ts'
 import { SESSION_TABLES } from './sessions/sessions.table.ts'
-import { requireSignedIn } from './sessions/signed-in.ts'
 import { userSessionOperations } from './sessions/user-sessions.routes.ts'
 import { userSessionsService } from './sessions/user-sessions.service.ts'
 import { tenantAsker } from './sign-in/asked-tenant.ts'
@@ -99,7 +100,7 @@ export interface Auth extends Feature {
   accountMails: Pick<
     Recovery,
     'addressChanged' | 'countInvitation' | 'invite' | 'takeVerification' | 'welcome'
-  > & { tellApplicant: TellApplicant }
+  > & { notifyApplicant: NotifyApplicant }
 }
 
 /** Dependencies from features that the auth feature must not import. */
@@ -116,17 +117,17 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
   const sessions = openSessions(core, keys)
   const onUser = actingOn(db, requireSignedIn)
   const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
-  const tell = noticesTo({ mailer, clock })
+  const notifyOwner = noticesTo({ mailer, clock })
   const secondFactor = secondFactorService({
     ...core,
     sessions,
-    tell,
+    notifyOwner,
     onUser,
     checkPassword: passwordCheck(core),
   })
   const disown = [secondFactor.disown, handed.disownChat]
   const addressLeft = noticeToFormerAddress(core)
-  const recovery = recoveryService({ ...core, sessions, tell, addressLeft, disown })
+  const recovery = recoveryService({ ...core, sessions, notifyOwner, addressLeft, disown })
   const signIn = signInService({
     ...core,
     db: signInDb,
@@ -149,7 +150,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
     secondFactor,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
-    accountMails: { ...recovery, tellApplicant: noticesToApplicants(core) },
+    accountMails: { ...recovery, notifyApplicant: noticesToApplicants(core) },
     operations: [
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
@@ -196,3 +197,10 @@ const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
   isNeededToServe: false,
   run: () => keys.rotateWhenOlder(maxAgeMs),
 })
+
+/** Redirects for links in mails of earlier releases to pages that are now in the console. */
+const REDIRECTS: Redirects = {
+  '/verify-email': 'console/verify-email',
+  '/reset-password': 'console/reset-password',
+  '/invitation': 'console/invitation',
+}

@@ -13,10 +13,9 @@ import * as store from './backups.store.ts'
 import { deleteWithFile } from './delete-backup.ts'
 import type { BackupType } from './file/format.ts'
 import { fileName } from './file/names.ts'
-import { requireWhole } from './require-completed.ts'
-import { queueRestore } from './restore-in-place/order.ts'
+import { queueRestore, requireCompleted } from './restore-in-place/order.ts'
 import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
-import type { HeldBackup } from './work/reading.ts'
+import type { BackupReadLocks } from './work/reading.ts'
 
 const STORE_RETRY_SECONDS = 60
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
@@ -27,7 +26,7 @@ export interface BackupsDeps {
   log: Logger
   /** Wakes the backup worker of this process. Does nothing if this process runs no worker. */
   wake(): void
-  reading: HeldBackup
+  reading: BackupReadLocks
 }
 
 export type BackupsService = ReturnType<typeof backupsService>
@@ -37,9 +36,9 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
   async function known<T>(
     caller: Admin,
     id: string,
-    look: (tx: TenantTx, id: string) => Promise<T | undefined>,
+    query: (tx: TenantTx, id: string) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    return UUID.test(id) ? forCaller(db, caller, (tx) => look(tx, id), 'read') : undefined
+    return UUID.test(id) ? forCaller(db, caller, (tx) => query(tx, id), 'read') : undefined
   }
 
   async function find(caller: Admin, id: string): Promise<Backup> {
@@ -48,7 +47,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
 
   /** Streams a backup's file. Checks first, under the read lock, that the file was not deleted or replaced. */
   async function* read(caller: Admin, { backup_id, rewritten_at }: Backup, range?: ByteRange) {
-    await using _held = await reading.hold(backup_id)
+    await using _lock = await reading.lock(backup_id)
     const stays = await find(caller, backup_id)
     if (stays.rewritten_at !== rewritten_at) throw new Problem('backup_file_gone')
     try {
@@ -111,7 +110,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       const backup = await find(caller, id)
       if (type !== undefined && type !== backup.type)
         throw new Problem('not_found', { detail: `No backup of type ${type} has this id` })
-      requireWhole(backup)
+      requireCompleted(backup)
       const name = fileName(id, backup.rewritten_at)
       const size = await files.size(name).catch(unlessAway)
       await forCaller(db, caller, (tx) =>

@@ -66,7 +66,7 @@ const MAX_LISTED = 1_000
  * Limits a query to the backups that the transaction's scope may see. A tenant sees its own `tenant` backups. The
  * platform sees all backups except those of deleted tenants. Row-level security enforces the same limits.
  */
-function seen<T extends 'backups' | 'backup_jobs', O>(
+function inCallerScope<T extends 'backups' | 'backup_jobs', O>(
   tx: TenantTx,
   query: SelectQueryBuilder<Database, T, O>,
 ): SelectQueryBuilder<Database, T, O> {
@@ -78,7 +78,7 @@ function seen<T extends 'backups' | 'backup_jobs', O>(
 }
 
 export async function listBackups(tx: TenantTx) {
-  const rows = await seen(tx, tx.db.selectFrom('backups'))
+  const rows = await inCallerScope(tx, tx.db.selectFrom('backups'))
     .select([...BACKUP, ERROR])
     .select((eb) => eb.fn.countAll<number>().over().as('total'))
     .orderBy('created_at', 'desc')
@@ -92,13 +92,13 @@ export async function listBackups(tx: TenantTx) {
 }
 
 export function findBackup(tx: TenantTx, id: string) {
-  return seen(tx, tx.db.selectFrom('backups').where('id', '=', id))
+  return inCallerScope(tx, tx.db.selectFrom('backups').where('id', '=', id))
     .select([...BACKUP, ERROR])
     .executeTakeFirst()
 }
 
 export function findJob(tx: TenantTx, id: string) {
-  return seen(tx, tx.db.selectFrom('backup_jobs').where('id', '=', id))
+  return inCallerScope(tx, tx.db.selectFrom('backup_jobs').where('id', '=', id))
     .select(JOB)
     .executeTakeFirst()
 }
@@ -175,7 +175,7 @@ export const readLockOf = (id: string): number => Number.parseInt(id.slice(0, 8)
  * while a job for it is queued or running, or any node is reading its file.
  */
 export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' | 'busy' | 'free'> {
-  const backup = await seen(tx, tx.db.selectFrom('backups').where('id', '=', id))
+  const backup = await inCallerScope(tx, tx.db.selectFrom('backups').where('id', '=', id))
     .select('id')
     .forUpdate()
     .executeTakeFirst()

@@ -1,4 +1,5 @@
 /** Assembles the backups feature. */
+
 import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
@@ -17,10 +18,11 @@ import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
 import { schedulesDrills } from './drill/scheduled-drill.ts'
 import { clearThrownAway } from './drill/temporary-server.ts'
-import { proveDatabase, proveSeals } from './drill/verify-sealed.ts'
+import { verifyDatabase, verifySealedRows } from './drill/verify-sealed.ts'
 import { startErasing } from './erase/erase.ts'
-import { openKeeper } from './file/identity.ts'
-import { backupFixes } from './fixes/fixes.ts'
+import { openBackupKeys } from './file/identity.ts'
+import { orphans } from './fixes/orphans.ts'
+import { DAMAGED, missing } from './fixes/unusable.ts'
 import { watchBackups } from './health.ts'
 import { type BackupCommands, backupCommands } from './operator/commands.ts'
 import { backupsAttention } from './overview.ts'
@@ -71,7 +73,7 @@ export async function openBackups(
   { tables, columns, steps, sealed, rootSealed, purgedRecords, conflicts }: BackedUp,
 ): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, hold, ofRootKeys, openConnection, config } = core
-  const keeper = await openKeeper(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
+  const backupKeys = await openBackupKeys(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
   const { store, folder } = openStore(core)
   let worker: BackupWorker | undefined
   const wake = () => worker?.wake()
@@ -80,12 +82,12 @@ export async function openBackups(
   const service = backupsService({ db, store, log, wake, reading })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
-  const prove = (address: DatabaseAddress) => proveDatabase(address, core.sealer, sealed)
-  const drills = { db, log, dataDir, keeper, store, prove, reading }
+  const verify = (address: DatabaseAddress) => verifyDatabase(address, core.sealer, sealed)
+  const drills = { db, log, dataDir, backupKeys, store, verify, reading }
   schedulesDrills({ ...drills, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
-  checksBackups({ ...core, store, keeper, reading })
+  checksBackups({ ...core, store, backupKeys, reading })
   const keep = config.BACKUP_KEEP
-  const onMade = deletesOutdated({ ...core, store, keep, rootSealed })
+  const onCreated = deletesOutdated({ ...core, store, keep, rootSealed })
   const watch = watchBackups({ ...core, store, folder })
   const differing = differingSafeguards(core)
   const backedUp = Object.keys(tables).filter((name) => isBackedUp(tables[name]))
@@ -94,7 +96,7 @@ export async function openBackups(
       db,
       clock: core.clock,
       log,
-      keeper,
+      backupKeys,
       store,
       locks,
       openConnection,
@@ -105,20 +107,20 @@ export async function openBackups(
       steps,
       purgedRecords,
       conflicts,
-      prove: (client) => proveSeals(client, core.sealer, sealed),
+      verify: (client) => verifySealedRows(client, core.sealer, sealed),
       differing,
       dataDir,
-      onMade,
+      onCreated,
       only,
     })
   return {
     name: 'backups',
     operations: backupOperations(service),
     checks: { backups: watch.check },
-    attention: backupsAttention(watch.standing),
+    attention: backupsAttention(watch.freshness),
     upkeep: [watch.upkeep],
     jobs: [backupJobs(db), trackedJobs(db, ['drill'], 'bytes')],
-    fixes: backupFixes({ ...core, store, keeper }),
+    fixes: [missing({ ...core, store }), DAMAGED, orphans({ ...core, store, backupKeys })],
     commands: backupCommands({ ...drills, startWorker: work }),
     background() {
       void canFail(clearThrownAway(dataDir, log), 'cleanup after test restores', log)
@@ -126,7 +128,7 @@ export async function openBackups(
       const presence = startPresence(locks, core)
       let erasing: ReturnType<typeof startErasing> | undefined
       hold.whenReleased(() => {
-        erasing = startErasing({ db, store, keeper, log, purgedRecords })
+        erasing = startErasing({ db, store, backupKeys, log, purgedRecords })
       })
       return {
         idle: () => Promise.all([worker?.idle(), erasing?.idle()]),

@@ -8,7 +8,7 @@ import type { Upkeep } from '../../platform/lifecycle/upkeep.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { beganAt } from './fixes/fixes.store.ts'
-import { newestProven, type ProvenBackup } from './schedule/schedule.store.ts'
+import { newestVerified, type VerifiedBackup } from './schedule/schedule.store.ts'
 import type { OpenStore } from './stores/store.ts'
 
 export interface BackupHealthDeps {
@@ -27,7 +27,7 @@ export interface BackupHealthDeps {
 }
 
 /** The newest verified full backup, and whether it is late according to the schedule. */
-export interface BackupStanding extends ProvenBackup {
+export interface BackupFreshness extends VerifiedBackup {
   /** True if a backup schedule is configured. */
   is_scheduled: boolean
   /** True if two intervals of the schedule have passed since the newest verified backup. */
@@ -37,11 +37,11 @@ export interface BackupStanding extends ProvenBackup {
 export interface BackupHealth {
   check(): ComponentHealth
   /** Returns the newest verified backup. Returns null until the database has been polled for the first time. */
-  standing(): BackupStanding | null
+  freshness(): BackupFreshness | null
   readonly upkeep: Upkeep
 }
 
-const NONE: ProvenBackup = { created_at: null, verified_at: null, drill_seconds: null }
+const NONE: VerifiedBackup = { created_at: null, verified_at: null, drill_seconds: null }
 
 const RUNBOOK = 'backups.md'
 
@@ -56,10 +56,10 @@ export function watchBackups({
 }: BackupHealthDeps): BackupHealth {
   const { BACKUP_SCHEDULE: cron } = config
   const asked = () => store.check().then(() => true)
-  let proven: ProvenBackup | null = null
+  let verified: VerifiedBackup | null = null
   /** When the installation was first used. Until a backup is verified, lateness is measured from this time. */
   let began: string | null = null
-  let isLookedAt = false
+  let isPolled = false
   let isOnOneDisk = false
   /** True once the store responded. Later failures of the store show up as late backups. */
   let canBeUsed = false
@@ -77,12 +77,12 @@ export function watchBackups({
         return config.NODE_ENV === 'production'
           ? degraded('No backups are scheduled. Set BACKUP_SCHEDULE.')
           : { state: 'ok' }
-      if (!proven?.created_at) return degraded('No backup has been verified yet.')
+      if (!verified?.created_at) return degraded('No backup has been verified yet.')
       if (isOnOneDisk)
         return degraded(
           'Backups are stored on the same disk as the database. Losing that disk loses both.',
         )
-      const late = lapse(cron, Date.parse(proven.created_at))
+      const late = lapse(cron, Date.parse(verified.created_at))
       return clock.now() > late
         ? degraded(
             'The newest verified backup is older than two intervals of BACKUP_SCHEDULE.',
@@ -90,12 +90,12 @@ export function watchBackups({
           )
         : { state: 'ok' }
     },
-    standing() {
-      if (!isLookedAt) return null
-      const from = proven?.created_at ?? began
+    freshness() {
+      if (!isPolled) return null
+      const from = verified?.created_at ?? began
       const is_late =
         cron !== undefined && from !== null && clock.now() > lapse(cron, Date.parse(from))
-      return { ...(proven ?? NONE), is_scheduled: cron !== undefined, is_late }
+      return { ...(verified ?? NONE), is_scheduled: cron !== undefined, is_late }
     },
     upkeep: {
       what: 'backup health check',
@@ -103,14 +103,14 @@ export function watchBackups({
       isNeededToServe: false,
       async run() {
         if (!canBeUsed) canBeUsed = (await canFail(asked(), 'backup store check', log)) ?? false
-        const look = async (tx: TenantTx) => ({
-          proven: await newestProven(tx),
+        const findState = async (tx: TenantTx) => ({
+          verified: await newestVerified(tx),
           began: await beganAt(tx),
         })
-        const seen = await db.acrossTenants(look, 'read')
-        proven = seen.proven
-        began = seen.began
-        isLookedAt = true
+        const state = await db.acrossTenants(findState, 'read')
+        verified = state.verified
+        began = state.began
+        isPolled = true
         // An external database is assumed to run on another machine.
         isOnOneDisk =
           config.DATABASE_URL === undefined &&

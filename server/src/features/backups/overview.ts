@@ -11,8 +11,8 @@ const RECENT_MS = 7 * DAY
 /** The maximum number of failed jobs listed. */
 const MAX_NAMED = 3
 
-/** @param standing returns the newest verified backup, as polled within the last minute */
-export const backupsAttention = (standing: BackupHealth['standing']): OverviewParts => ({
+/** @param freshness returns the newest verified backup, as polled within the last minute */
+export const backupsAttention = (freshness: BackupHealth['freshness']): OverviewParts => ({
   backups: overviewPart({
     schema: Type.Object(
       {
@@ -40,7 +40,7 @@ export const backupsAttention = (standing: BackupHealth['standing']): OverviewPa
       },
       { description: 'The newest verified backup of the whole installation.' },
     ),
-    read: async () => standing(),
+    read: async () => freshness(),
   }),
   backup_jobs: overviewPart({
     schema: Type.Object(

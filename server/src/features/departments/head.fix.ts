@@ -1,7 +1,6 @@
 /** The self-healing check for departments whose head is not eligible, for example after a block or a change of role. */
 import type { TenantTx } from '../../platform/db/index.ts'
-import type { Finding, Fix } from '../../platform/feature/fix.ts'
-import { idIn } from '../../platform/feature/subject.ts'
+import { type Finding, type Fix, idIn } from '../../platform/feature/fix.ts'
 import { append, changesBetween, journalEntry, SYSTEM } from '../../platform/journal/index.ts'
 import type { DepartmentRow } from './departments.schema.ts'
 import type { MayHead } from './departments.service.ts'

@@ -52,7 +52,7 @@ export function encryptionService(deps: {
 
   /** Returns the transaction that the rotation waits for; null if there is none, or data remains to be re-encrypted. */
   async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
-    const running = await store.seenRunning(tx)
+    const running = await store.findObservedRotation(tx)
     const tables = sealed.map(({ table }) => table)
     if (!running || (await areLeft(tx, tables))) return null
     return (await store.earlierWriters(tx, running)).oldest

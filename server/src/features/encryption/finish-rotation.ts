@@ -18,7 +18,7 @@ export interface EndDeps {
 }
 
 /** Throttles and interrupts the slow work at the end of a rotation. */
-interface Going {
+interface EndingControl {
   pacer: Pacer
   isStopping(): boolean
 }
@@ -27,9 +27,9 @@ export interface End {
   /** Returns the open transactions that the rotation must wait for; undefined if none is left. */
   waitsFor(rotation: rotations.Running): Promise<WaitingFor | undefined>
   /** Logs the oldest transaction that the rotation is waiting for, once for each such transaction. */
-  tell(waiting: WaitingFor): void
+  logWaiting(waiting: WaitingFor): void
   /** Ends the rotation if only the `failed` rows still use old keys. Returns false if the rotation cannot end yet. */
-  end(failed: number, going: Going): Promise<boolean>
+  end(failed: number, control: EndingControl): Promise<boolean>
 }
 
 /** The open transactions that may still write with the old keys. The name changes when one of them ends. */
@@ -39,7 +39,7 @@ export interface WaitingFor {
 }
 
 export function ending(deps: EndDeps): End {
-  let told = ''
+  let logged = ''
   return {
     async waitsFor(rotation) {
       const earlier = (tx: TenantTx) => rotations.earlierWriters(tx, rotation)
@@ -47,21 +47,21 @@ export function ending(deps: EndDeps): End {
       const { rotation_id, seen_at } = rotation
       return are ? { name: `${rotation_id} ${seen_at} ${count}`, oldest } : undefined
     },
-    tell({ oldest }) {
+    logWaiting({ oldest }) {
       const name = oldest ? `${oldest.pid} ${oldest.since}` : ''
-      if (oldest && name !== told)
+      if (oldest && name !== logged)
         deps.log.info(oldest, 'key rotation is waiting for an older transaction')
-      told = name
+      logged = name
     },
-    end: (failed, going) => end(deps, failed, going),
+    end: (failed, control) => end(deps, failed, control),
   }
 }
 
-async function end(deps: EndDeps, failed: number, going: Going): Promise<boolean> {
+async function end(deps: EndDeps, failed: number, control: EndingControl): Promise<boolean> {
   const { db, sealed, keys } = deps
   const left = await db.acrossTenants((tx) => countLeft(tx, sealed), 'read')
   if (left !== failed) return false
-  if (left === 0 && !(await deleteTokens(deps, going))) return false
+  if (left === 0 && !(await deleteTokens(deps, control))) return false
   return db.acrossTenants(async (tx) => {
     await rotations.lockRotations(tx)
     const last = await rotations.findLatest(tx)
@@ -89,13 +89,13 @@ async function countLeft(tx: TenantTx, sealed: readonly SealedTable[]): Promise<
 }
 
 /** Deletes the search tokens of all retired keys. Returns false if a shutdown interrupted the deletion. */
-async function deleteTokens(deps: EndDeps, going: Going): Promise<boolean> {
+async function deleteTokens(deps: EndDeps, control: EndingControl): Promise<boolean> {
   for (const { tokens } of deps.sealed) {
     if (!tokens) continue
     let deleted: number
     do {
-      deleted = await deleteOnce(deps, tokens, going)
-      if (going.isStopping()) return false
+      deleted = await deleteOnce(deps, tokens, control)
+      if (control.isStopping()) return false
       // Repeats the pass, because another node may have locked some of the tokens.
     } while (deleted > 0)
   }
@@ -106,7 +106,7 @@ async function deleteTokens(deps: EndDeps, going: Going): Promise<boolean> {
 async function deleteOnce(
   { db }: EndDeps,
   tokens: SealedTokens,
-  { pacer, isStopping }: Going,
+  { pacer, isStopping }: EndingControl,
 ): Promise<number> {
   let deleted = 0
   for (const { id } of await db.acrossTenants((tx) => store.keysLeft(tx, tokens.table), 'read')) {

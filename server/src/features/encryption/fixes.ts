@@ -12,7 +12,7 @@ import * as rotations from './rotations.store.ts'
 const STILL_MINUTES = 15
 /** How long a repair waits to see progress. */
 const WATCH_MS = 20_000
-const LOOK_MS = 100
+const POLL_MS = 100
 
 export function encryptionFixes(deps: SweepDeps): readonly Fix[] {
   return [stopped(deps)]
@@ -71,8 +71,8 @@ async function watch(deps: SweepDeps, before: Rotation): Promise<void> {
   const sweep = startSweep({ ...deps, db: deps.db.withPatience() })
   try {
     let now = before
-    for (let waited = 0; now.status === 'running' && waited < WATCH_MS; waited += LOOK_MS) {
-      await deps.db.clock.delay(LOOK_MS)
+    for (let waited = 0; now.status === 'running' && waited < WATCH_MS; waited += POLL_MS) {
+      await deps.db.clock.delay(POLL_MS)
       now = (await deps.db.acrossTenants(rotations.findLatest, 'read')) ?? now
     }
     if (now.status === 'failed') throw new Error(now.reason ?? 'the rotation failed again')

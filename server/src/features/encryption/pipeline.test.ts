@@ -2,16 +2,16 @@
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
-import { openLanes } from './pipeline.ts'
+import { openPipeline } from './pipeline.ts'
 
 test('starts the next task when the previous one reports, up to the limit', async () => {
-  const lanes = openLanes(2)
+  const lanes = openPipeline(2)
   const [first, second] = [gate(), gate()]
   const begun: string[] = []
   const piece = (name: string, until: Promise<void>) =>
-    lanes.begin<string>(async (tell) => {
+    lanes.begin<string>(async (report) => {
       begun.push(name)
-      tell(name)
+      report(name)
       await until
       return 'its end'
     })
@@ -27,20 +27,20 @@ test('starts the next task when the previous one reports, up to the limit', asyn
 })
 
 test('resolves with the result of a task that reports nothing', async () => {
-  expect(await openLanes(2).begin(async () => 7)).toBe(7)
+  expect(await openPipeline(2).begin(async () => 7)).toBe(7)
 })
 
 test('throws a failure on the next call, after all running tasks have ended', async () => {
-  const lanes = openLanes(2)
+  const lanes = openPipeline(2)
   const held = gate()
   let isOver = false
-  await lanes.begin<void>(async (tell) => {
-    tell()
+  await lanes.begin<void>(async (report) => {
+    report()
     await held.pass
     isOver = true
   })
-  await lanes.begin<void>(async (tell) => {
-    tell()
+  await lanes.begin<void>(async (report) => {
+    report()
     throw new Error('it failed')
   })
   const next = lanes.begin(async () => 'never')
@@ -51,7 +51,7 @@ test('throws a failure on the next call, after all running tasks have ended', as
 })
 
 test('throws the failure of a task that fails before it reports', async () => {
-  const lanes = openLanes(2)
+  const lanes = openPipeline(2)
   const failing = lanes.begin(async () => {
     throw new Error('it failed at once')
   })

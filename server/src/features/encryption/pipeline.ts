@@ -1,18 +1,18 @@
 /** Overlaps tasks: the next task can start as soon as the current one reports where to continue. */
 
-export interface Lanes {
+export interface Pipeline {
   /**
    * Starts a task when fewer than the maximum number are running. Resolves with the value that the task reports, or
    * with its result if it reports nothing.
    * @throws the first failure of any task, after all running tasks have ended
    */
-  begin<T>(work: (tell: (told: T) => void) => Promise<T>): Promise<T>
+  begin<T>(work: (report: (value: T) => void) => Promise<T>): Promise<T>
   /** Waits for all running tasks. @throws the first failure of any task */
   end(): Promise<void>
 }
 
 /** @param atOnce the maximum number of tasks that run simultaneously */
-export function openLanes(atOnce: number): Lanes {
+export function openPipeline(atOnce: number): Pipeline {
   const underWay = new Set<Promise<void>>()
   const failures: unknown[] = []
 

@@ -9,7 +9,7 @@ import { type Changes, logFailures, openPacer, type Pacer } from '../../platform
 import type { Background } from '../../platform/feature/feature.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { type EndDeps, ending } from './finish-rotation.ts'
-import { openLanes } from './pipeline.ts'
+import { openPipeline } from './pipeline.ts'
 import { type Batch, type Locked, reencrypt } from './re-encrypt-batch.ts'
 import * as store from './re-encryption.store.ts'
 import { findRunningRotation, type Running } from './rotations.store.ts'
@@ -34,12 +34,12 @@ export interface SweepDeps extends EndDeps {
 export function startSweep(deps: SweepDeps): Background {
   const { db, log, changes } = deps
   const failures = failuresIn(log)
-  const { waitsFor, tell, end } = ending(deps)
+  const { waitsFor, logWaiting, end } = ending(deps)
   let isStopping = false
   /** Identifies the transactions that the rotation was waiting for when a pass found no rows left. */
   let settled: string | undefined
 
-  async function look(): Promise<boolean | number> {
+  async function poll(): Promise<boolean | number> {
     const rotation = await db.acrossTenants(findRunningRotation)
     if (!rotation) return false
     const waiting = await waitsFor(rotation)
@@ -51,11 +51,11 @@ export function startSweep(deps: SweepDeps): Background {
     if (isStopping) return false
     settled = isLeft ? undefined : waiting?.name
     if (waiting) {
-      tell(waiting)
+      logWaiting(waiting)
       return AGAIN_MS
     }
-    const going = { pacer, isStopping: () => isStopping }
-    return (await end(pass.failed.size, going)) ? false : AGAIN_MS
+    const control = { pacer, isStopping: () => isStopping }
+    return (await end(pass.failed.size, control)) ? false : AGAIN_MS
   }
 
   /** Re-encrypts the rows of all tables. Returns false if no rows were left. */
@@ -74,7 +74,7 @@ export function startSweep(deps: SweepDeps): Background {
     keys: readonly store.OldKey[],
     { rotation, pass, pacer }: Walk,
   ) {
-    const lanes = openLanes(LANES)
+    const lanes = openPipeline(LANES)
     let isBesideOthers = false
     for (const key of keys) {
       const onFailed: Batch['onFailed'] = (id, error) => pass.add(table.table, id, error)
@@ -97,20 +97,20 @@ export function startSweep(deps: SweepDeps): Background {
     await lanes.end()
   }
 
-  const looks = poller(look, {
+  const polling = poller(poll, {
     clock: db.clock,
     pollMs: POLL_MS,
     onError: logFailures('re-encryption', log),
   })
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === 'keys') looks.wake()
+    if (topic === 'keys') polling.wake()
   })
   return {
-    idle: looks.idle,
+    idle: polling.idle,
     stop() {
       isStopping = true
       unsubscribe()
-      return looks.stop()
+      return polling.stop()
     },
   }
 }
@@ -130,19 +130,19 @@ interface Pass {
 
 /** Logs each failed row only once, until an administrator starts the rotation again. */
 function failuresIn(log: Logger) {
-  let told = { of: '', rows: new Set<string>() }
+  let logged = { of: '', rows: new Set<string>() }
   return {
     passOf({ rotation_id, seen_at }: Running): Pass {
       const of = `${rotation_id} ${seen_at}`
-      if (told.of !== of) told = { of, rows: new Set() }
+      if (logged.of !== of) logged = { of, rows: new Set() }
       const failed = new Set<string>()
       return {
         failed,
         add(table, row, error) {
           const name = `${table}:${row}`
           failed.add(name)
-          if (told.rows.has(name)) return
-          told.rows.add(name)
+          if (logged.rows.has(name)) return
+          logged.rows.add(name)
           log.error({ table, row }, `record not re-encrypted: ${whyOf(error)}`)
         },
       }

@@ -108,7 +108,7 @@ export async function findRunningRotation(tx: TenantTx): Promise<Running | undef
 }
 
 /** Returns the running rotation. Returns undefined if there is none, or `seen_at` is not recorded yet. */
-export async function seenRunning(tx: TenantTx): Promise<Running | undefined> {
+export async function findObservedRotation(tx: TenantTx): Promise<Running | undefined> {
   const { rows } = await sql<Running>`
     select id::text as rotation_id, seen_at from encryption_rotations
     where status = 'running' and seen_at is not null`.execute(tx.db)

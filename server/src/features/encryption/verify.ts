@@ -72,7 +72,7 @@ async function verifyTable(
     }
     found.rows += rows.length
     onRows(sealed.table, found.rows)
-    if (rows.length < BATCH) return told(sealed.table, found)
+    if (rows.length < BATCH) return resultOf(sealed.table, found)
     after = rows.at(-1)?.$id ?? null
   }
 }
@@ -86,7 +86,7 @@ interface Found {
   byKey: ReadonlyMap<string, number>
 }
 
-function told(table: string, { rows, values, faults, byKey }: Found): Verified {
+function resultOf(table: string, { rows, values, faults, byKey }: Found): Verified {
   const lost = [...byKey].map(([key, count]) => `${count} values of ${table} need ${key}`)
   const failed = faults.length + byKey.values().reduce((sum, count) => sum + count, 0)
   return { table, rows, values, failed, unreadable: [...faults, ...lost] }

@@ -2,9 +2,8 @@
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../../platform/db/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import { type BotStanding, findStanding } from './bot/bot.store.ts'
-import type { BotState } from './messenger.table.ts'
-import { TOPIC_BOT } from './topics.ts'
+import { type BotStatus, findBotStatus } from './bot/bot.store.ts'
+import { type BotState, TOPIC_BOT } from './messenger.table.ts'
 
 const POLL_MS = 5_000
 /** The states in which the bot can send messages. */
@@ -19,12 +18,12 @@ export interface BotHealth {
   stop(): Promise<void>
 }
 
-export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger }): BotHealth {
+export function watchBotHealth(deps: { db: Scopes; changes: Changes; log: Logger }): BotHealth {
   const { db, changes, log } = deps
-  let known: BotStanding = { state: 'new', username: null, is_held: false }
-  const watcher = poller(
+  let known: BotStatus = { state: 'new', username: null, is_held: false }
+  const polling = poller(
     async () => {
-      known = await db.acrossTenants(findStanding, 'read')
+      known = await db.acrossTenants(findBotStatus, 'read')
       return false
     },
     {
@@ -35,7 +34,7 @@ export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger 
     },
   )
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === TOPIC_BOT || topic === null) watcher.wake()
+    if (topic === TOPIC_BOT || topic === null) polling.wake()
   })
   const works = () => known.is_held && SENDS.has(known.state)
   return {
@@ -44,7 +43,7 @@ export function watchStanding(deps: { db: Scopes; changes: Changes; log: Logger 
     isWell: () => works() && known.state === 'ok',
     stop() {
       unsubscribe()
-      return watcher.stop()
+      return polling.stop()
     },
   }
 }

@@ -84,11 +84,16 @@ export const MESSENGER_TABLES = {
   messenger_subscriptions: 'kept',
   messenger_notices: 'kept',
   messenger_chats: 'kept',
-  messenger_bot: 'made anew',
-  messenger_updates: 'made anew',
+  messenger_bot: 'rebuilt',
+  messenger_updates: 'rebuilt',
   messenger_codes: 'ended',
   messenger_replies: 'ended',
 } as const satisfies RestoreRules
+
+/** Notifies the bot that a message waits for a chat. */
+export const TOPIC_DUE = 'messenger-due'
+/** Notifies processes that the bot or its state has changed. */
+export const TOPIC_BOT = 'messenger-bot'
 
 declare module '../../platform/db/database.ts' {
   interface Database {
@@ -105,9 +110,7 @@ declare module '../../platform/db/database.ts' {
 
 declare module '../../platform/db/topics.ts' {
   interface Topics {
-    /** Notifies the bot that a message waits for a chat. */
-    messenger_due: 'messenger-due'
-    /** Notifies processes that the bot or its state has changed. */
-    messenger_bot: 'messenger-bot'
+    messenger_due: typeof TOPIC_DUE
+    messenger_bot: typeof TOPIC_BOT
   }
 }

@@ -1,5 +1,7 @@
 /** Assembles the messenger feature: linking of chats, updates from chats, and the bot, which runs in one process. */
+
 import { randomUUID } from 'node:crypto'
+import { Counter, type Registry } from 'prom-client'
 import type { Needs } from '../../core.ts'
 import type { Caller, RequireSignedIn } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
@@ -12,7 +14,7 @@ import { HOOK_PATH, hookSecret, openHook } from './bot/hook.ts'
 import { keepLease, type Tenure } from './bot/lease.ts'
 import { updateTaker } from './bot/take-updates.ts'
 import { updateHandler } from './bot/updates.ts'
-import { watchStanding } from './health.ts'
+import { watchBotHealth } from './health.ts'
 import { openChats } from './linking/chats.ts'
 import { linkingService } from './linking/linking.service.ts'
 import { replier } from './linking/replies.ts'
@@ -21,9 +23,9 @@ import { unlinker } from './linking/unlink.ts'
 import { keepMessengerTidy } from './messenger.jobs.ts'
 import { messengerOperations } from './messenger.routes.ts'
 import { MESSENGER_TABLES } from './messenger.table.ts'
-import { messageMetrics } from './metrics.ts'
 import { followNoticeEvents, NOTICE_CONSUMER } from './notices/queue.ts'
 import { composer } from './sending/compose.ts'
+import type { SendOutcome } from './sending/outcome.ts'
 import { startSender } from './sending/sender.ts'
 import { turnTaker } from './sending/turn.ts'
 import { CHAT_UNLINKED, UNLINKED } from './text/bot-replies.ts'
@@ -86,7 +88,7 @@ export async function openMessenger(
   const take = updateTaker({ ...core, handle: updateHandler(deps) })
   const isHooked = token !== undefined && config.MESSENGER_MODE === 'webhook'
   const secret = isHooked ? hookSecret(deriveKey, token) : null
-  const standing = token === undefined ? undefined : watchStanding(core)
+  const health = token === undefined ? undefined : watchBotHealth(core)
   const upstream = token === undefined ? undefined : openUpstream({ url: root })
   const api = upstream && token ? await openBotApi({ token, root, upstream }) : undefined
   const webhook = secret === null ? null : { url: core.publicUrl + HOOK_PATH, secret }
@@ -120,7 +122,7 @@ export async function openMessenger(
     tables: MESSENGER_TABLES,
     restoring: { after: endLinks },
     operations: messengerOperations(
-      linkingService({ ...deps, standing }),
+      linkingService({ ...deps, health }),
       openHook({ db, take, secret }),
     ),
     async userLeaves(tx, by, { id, tenant_id }) {
@@ -131,18 +133,29 @@ export async function openMessenger(
     },
     goesOut: true,
     ...(api ? { background: () => background(api) } : {}),
-    capabilities: { messenger_bot_enabled: () => standing?.works() ?? false },
-    checks: standing ? { messenger: () => botHealth(standing) } : {},
+    capabilities: { messenger_bot_enabled: () => health?.works() ?? false },
+    checks: health ? { messenger: () => botHealth(health) } : {},
     conflicts: { messenger_links__chat: 'chat_linked' },
     purgeRows,
     async close() {
-      await standing?.stop()
+      await health?.stop()
       await upstream?.close()
     },
   }
 }
 
-const botHealth = (standing: { isWell(): boolean }): ComponentHealth =>
-  standing.isWell()
+const botHealth = (health: { isWell(): boolean }): ComponentHealth =>
+  health.isWell()
     ? { state: 'ok' }
     : { state: 'degraded', reason: 'The messenger bot is not working. See the log for the cause.' }
+
+/** Registers the metric of messages. Returns a function that counts a message by its outcome. */
+function messageMetrics(registry: Registry): (outcome: SendOutcome['kind']) => void {
+  const messages = new Counter({
+    name: 'wardkeep_messenger_messages_total',
+    help: 'Messages to chats, by outcome',
+    labelNames: ['outcome'] as const,
+    registers: [registry],
+  })
+  return (outcome) => messages.inc({ outcome })
+}

@@ -1,7 +1,6 @@
 /** Self-healing checks for the patients feature. */
-import type { Fix } from '../../platform/feature/fix.ts'
-import { idIn } from '../../platform/feature/subject.ts'
-import { countHeld, forgetFaults, listFaults } from './cache/faults.store.ts'
+import { type Fix, idIn } from '../../platform/feature/fix.ts'
+import { countCached, forgetFaults, listFaults } from './cache/faults.store.ts'
 
 const MOST = 1_000
 
@@ -25,7 +24,7 @@ const CACHE: Fix = {
         expected: { version: fault.version },
         since,
       })),
-      looked_at: await countHeld(tx),
+      looked_at: await countCached(tx),
     }
   },
   repair: (finding, repairing) =>

@@ -71,7 +71,7 @@ export const PATIENT_TABLES = {
   patients: 'restored',
   patient_tokens: 'restored',
   patient_grants: 'kept',
-  patient_cache_faults: 'made anew',
+  patient_cache_faults: 'rebuilt',
   purged_patients: 'kept',
 } as const satisfies RestoreRules
 

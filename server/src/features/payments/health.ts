@@ -7,8 +7,8 @@ import type { Changes, Scopes } from '../../platform/db/index.ts'
 import type { ComponentHealth } from '../../platform/feature/feature.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import type { Settled } from './applying/apply.ts'
-import { INBOX_TOPIC } from './inbox/topics.ts'
 import type { Provider } from './payment-facts.ts'
+import { INBOX_TOPIC } from './payments.table.ts'
 import { countOpen, lastRun, type OpenCount } from './upkeep/upkeep.store.ts'
 
 /** The maximum time that a notification waits under normal load. */
@@ -59,7 +59,7 @@ export function watchInbox(deps: PaymentHealthDeps): PaymentHealth {
   let open: OpenCount[] = []
   let run: Awaited<ReturnType<typeof lastRun>>
 
-  const look = async () => {
+  const refresh = async () => {
     const found = await db.acrossTenants(
       async (tx) => ({ open: await countOpen(tx, MAX_COUNTED), run: await lastRun(tx, 'paygate') }),
       'read',
@@ -69,7 +69,7 @@ export function watchInbox(deps: PaymentHealthDeps): PaymentHealth {
     for (const { provider, state, count } of open) waiting.set({ provider, state }, count)
     return false
   }
-  const looks = poller(look, {
+  const polling = poller(refresh, {
     clock,
     pollMs: POLL_MS,
     minGapMs: MIN_GAP_MS,
@@ -78,7 +78,7 @@ export function watchInbox(deps: PaymentHealthDeps): PaymentHealth {
     },
   })
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === null || topic === INBOX_TOPIC) looks.wake()
+    if (topic === null || topic === INBOX_TOPIC) polling.wake()
   })
 
   return {
@@ -117,11 +117,11 @@ export function watchInbox(deps: PaymentHealthDeps): PaymentHealth {
     settled(settled) {
       for (const { read, state } of settled)
         if (read.of) outcomes.inc({ provider: read.of.claimed.provider, state })
-      if (settled.length > 0) looks.wake()
+      if (settled.length > 0) polling.wake()
     },
     stop() {
       unsubscribe()
-      return looks.stop()
+      return polling.stop()
     },
   }
 }

@@ -50,7 +50,7 @@ export function minorUnits(decimal: unknown, currency: string): number | undefin
   if (whole === undefined) return undefined
   const exponent = exponentOf(currency)
   if (/[1-9]/.test(fraction.slice(exponent))) return undefined
-  return held(whole + fraction.slice(0, exponent).padEnd(exponent, '0'))
+  return safeInteger(whole + fraction.slice(0, exponent).padEnd(exponent, '0'))
 }
 
 /**
@@ -60,10 +60,10 @@ export function minorUnits(decimal: unknown, currency: string): number | undefin
 export function wholeUnits(source: string | undefined): number | undefined {
   if (source === undefined || source.length > MAX_DIGITS) return undefined
   const [, digits] = /^(0|[1-9][0-9]*)(?:\.0+)?$/.exec(source) ?? []
-  return digits === undefined ? undefined : held(digits)
+  return digits === undefined ? undefined : safeInteger(digits)
 }
 
-function held(digits: string): number | undefined {
+function safeInteger(digits: string): number | undefined {
   const value = BigInt(digits)
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined
 }

@@ -73,10 +73,19 @@ export const PAYMENT_TABLES = {
   payment_reconciliations: 'kept',
 } as const satisfies RestoreRules
 
+/** The topic that notifies nodes of payment notifications that wait in the inbox. */
+export const INBOX_TOPIC = 'payments'
+
 declare module '../../platform/db/database.ts' {
   interface Database {
     payments: PaymentsTable
     payment_notifications: PaymentNotificationsTable
     payment_reconciliations: PaymentReconciliationsTable
+  }
+}
+
+declare module '../../platform/db/topics.ts' {
+  interface Topics {
+    payments: typeof INBOX_TOPIC
   }
 }

@@ -1,6 +1,5 @@
 /** Parses the common parts of both providers' bodies: JSON without loss of precision, names and tenant ids. */
-import { isStorable } from '../../lib/text.ts'
-import { utf8Text } from '../../lib/utf8.ts'
+import { isStorable, utf8Text } from '../../lib/text.ts'
 import { wholeUnits } from './money.ts'
 
 export type JsonObject = Record<string, unknown>

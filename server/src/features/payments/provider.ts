@@ -4,7 +4,7 @@ import type { SentNotification } from './inbox/sealed.ts'
 import type { Arriving } from './inbox/store-arrivals.ts'
 import type { NotificationReader } from './inbox/worker.ts'
 import type { PaymentReading, Provider } from './payment-facts.ts'
-import type { Prove } from './records/records.service.ts'
+import type { VerifyNotification } from './records/records.service.ts'
 
 export interface PaymentProvider {
   /**
@@ -18,7 +18,7 @@ export interface PaymentProvider {
    */
   judge(body: Buffer, signatures: readonly string[]): Arriving
   /** Decides whether a stored notice may be processed when an operator retries it. */
-  prove: Prove
+  verify: VerifyNotification
   /** Reads a stored notice by asking the provider's API; null if the provider has no API. */
   read: NotificationReader | null
   /** Reads a stored notice without asking the provider. */

@@ -72,18 +72,18 @@ export function moved(from: PaymentState | null, facts: PaymentFacts): Move | nu
   if (to.amount_refunded > to.amount) return { refused: 'refund_too_large' }
   if (!from) return { to, action: ACTIONS[to.status] }
   if (!isForward(from, to)) return null
-  const isSeen = to.status !== from.status || to.amount !== from.amount || grows(from, to)
-  return { to, action: isSeen ? ACTIONS[to.status] : null }
+  const isVisible = to.status !== from.status || to.amount !== from.amount || grows(from, to)
+  return { to, action: isVisible ? ACTIONS[to.status] : null }
 }
 
 function said(from: PaymentState | null, facts: PaymentFacts): PaymentState {
   const { currency, said_at } = facts
   const amount = from && RANKS[from.status] >= PAID ? from.amount : facts.amount
-  const told = facts.amount_refunded === 'all' ? amount : facts.amount_refunded
+  const reported = facts.amount_refunded === 'all' ? amount : facts.amount_refunded
   if (facts.status !== 'succeeded')
     return { status: facts.status, amount, amount_refunded: 0, currency, said_at }
   // The larger of two reported totals is newer, because the refunded total only grows.
-  const amount_refunded = Math.max(told, from?.amount_refunded ?? 0)
+  const amount_refunded = Math.max(reported, from?.amount_refunded ?? 0)
   const isAll = facts.amount_refunded === 'all' || from?.status === 'refunded'
   const status = statusOf(amount, amount_refunded, isAll)
   return { status, amount, amount_refunded, currency, said_at }

@@ -41,10 +41,10 @@ export function brake(
     }
   const isFree = (finding: Finding) => (earlier.get(findingNameOf(finding)) ?? 0) < TOO_OFTEN - 1
   const free = findings.filter(isFree)
-  const [held] = findings.filter((finding) => !isFree(finding))
-  if (!held) return { free, reason: null }
+  const [blocked] = findings.filter((finding) => !isFree(finding))
+  if (!blocked) return { free, reason: null }
   return {
     free,
-    reason: `${held.subject} needs this repair for the ${TOO_OFTEN}rd time within 24 hours. Find the cause before you confirm the repair.`,
+    reason: `${blocked.subject} needs this repair for the ${TOO_OFTEN}rd time within 24 hours. Find the cause before you confirm the repair.`,
   }
 }

@@ -11,7 +11,7 @@ import type { FixRow } from './fixes.store.ts'
 import type { RepairOutcome } from './repair/repair.ts'
 import type { FixStatus } from './self-healing.table.ts'
 
-type Told = Pick<FixRow, 'id' | 'key' | 'severity'>
+type JournaledFix = Pick<FixRow, 'id' | 'key' | 'severity'>
 
 /** The maximum number of subjects listed in an entry. The entry counts all findings. */
 const NAMED = 20
@@ -21,7 +21,7 @@ export const subjectsOf = (some: readonly Named[]) =>
 
 const entry = (
   verb: 'proposed' | 'applied' | 'failed',
-  { id, key, severity }: Told,
+  { id, key, severity }: JournaledFix,
   tenant_id: number | null,
   changes: object,
 ): NewEntry => ({
@@ -41,9 +41,9 @@ export interface Proposed {
 }
 
 /** Records new findings that need a confirmation or a manual repair, in one journal entry for each tenant. */
-export async function tellProposed(
+export async function appendProposed(
   tx: TenantTx,
-  fix: Told,
+  fix: JournaledFix,
   { appeared, reason, isRepairable }: Proposed,
 ): Promise<void> {
   const entries = [...byTenant(appeared)].map(([tenant, own]) =>
@@ -71,10 +71,10 @@ export interface Applied {
 }
 
 /** Records a repair in one journal entry for each tenant. */
-export async function tellApplied(
+export async function appendApplied(
   tx: TenantTx,
   actor: Actor,
-  fix: Told,
+  fix: JournaledFix,
   { before, outcome, left }: Applied,
 ): Promise<void> {
   const of = (some: readonly Named[], tenant: number | null) =>

@@ -53,7 +53,7 @@ export async function findFix(
 }
 
 /** Returns the columns defined in code. They are copied to the row, where an operator can change them. */
-const toldOf = ({ key, title, description, plan, severity, automatic }: Fix) => ({
+const columnsOf = ({ key, title, description, plan, severity, automatic }: Fix) => ({
   key,
   title,
   description,
@@ -81,7 +81,7 @@ export async function insertMissing(tx: TenantTx, fixes: readonly Fix[]): Promis
   if (missing.length === 0) return 0
   const made = await tx.db
     .insertInto('self_healing_fixes')
-    .values(missing.map((fix) => ({ ...toldOf(fix), ...NEW, deleted_at: null })))
+    .values(missing.map((fix) => ({ ...columnsOf(fix), ...NEW, deleted_at: null })))
     .onConflict((conflict) => conflict.constraint('self_healing_fixes__key').doNothing())
     .returning('id')
     .execute()
@@ -94,7 +94,7 @@ export async function undelete(tx: TenantTx, fixes: readonly Fix[]): Promise<num
   for (const fix of fixes) {
     const { numUpdatedRows } = await tx.db
       .updateTable('self_healing_fixes')
-      .set({ ...toldOf(fix), ...NEW, occurrences: 0, deleted_at: null })
+      .set({ ...columnsOf(fix), ...NEW, occurrences: 0, deleted_at: null })
       .where('key', '=', fix.key)
       .where('deleted_at', 'is not', null)
       .executeTakeFirst()
@@ -107,15 +107,15 @@ export async function undelete(tx: TenantTx, fixes: readonly Fix[]): Promise<num
 export async function reset(tx: TenantTx, fixes: readonly Fix[]): Promise<number> {
   let count = 0
   for (const fix of fixes) {
-    const told = toldOf(fix)
+    const columns = columnsOf(fix)
     const { numUpdatedRows } = await tx.db
       .updateTable('self_healing_fixes')
-      .set({ ...told, ...NEVER_APPLIED })
+      .set({ ...columns, ...NEVER_APPLIED })
       .where('key', '=', fix.key)
       .where('deleted_at', 'is', null)
       .where(
         sql<boolean>`((title, description, plan, severity, automatic, status) is distinct from
-          (${told.title}, ${told.description}, ${told.plan}, ${told.severity}, ${told.automatic}, 'idle')
+          (${columns.title}, ${columns.description}, ${columns.plan}, ${columns.severity}, ${columns.automatic}, 'idle')
           or coalesce(reason, unknown, applied_at::text, result::text) is not null)`,
       )
       .executeTakeFirst()

@@ -13,7 +13,7 @@ export interface SelfHealingHealth {
   /** Returns the fixes with faults that need a person to act, as of the last poll. */
   waiting(): readonly FixRow[]
   /** Reads the current state from the database, without waiting for the next poll. */
-  look(): Promise<void>
+  refresh(): Promise<void>
   readonly upkeep: Upkeep
 }
 
@@ -52,13 +52,13 @@ export function watchFixes(
       if (last) this.set(Date.parse(last.at) / 1000)
     },
   })
-  async function look() {
-    const seen = await db.acrossTenants(
+  async function refresh() {
+    const state = await db.acrossTenants(
       async (tx) => ({ fixes: await listFixes(tx, keys), last: await findScan(tx) }),
       'read',
     )
-    fixes = seen.fixes
-    last = seen.last
+    fixes = state.fixes
+    last = state.last
   }
   const waiting = () => fixes.filter((row) => waitsForPeople(row, known.get(row.key)))
   return {
@@ -71,12 +71,12 @@ export function watchFixes(
       return { state: 'degraded', reason: `${titles.join('. ')}.`, runbook: runbook ?? RUNBOOK }
     },
     waiting,
-    look,
+    refresh,
     upkeep: {
       what: 'self-healing health check',
       everyMs: MINUTE,
       isNeededToServe: false,
-      run: look,
+      run: refresh,
     },
   }
 }

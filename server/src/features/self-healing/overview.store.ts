@@ -4,7 +4,7 @@ import { ofInstallation, type TenantTx } from '../../platform/db/index.ts'
 import './self-healing.table.ts'
 
 /** Returns which of the fixes have findings in the scope, and when the newest finding was first seen. */
-export async function findSeen(
+export async function findOpenFindings(
   tx: TenantTx,
   tenantId: number | null,
   fixIds: readonly number[],

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { type OverviewParts, overviewPart } from '../../platform/feature/feature.ts'
 import type { FixRow } from './fixes.store.ts'
-import { findSeen } from './overview.store.ts'
+import { findOpenFindings } from './overview.store.ts'
 import { SEVERITIES } from './self-healing.table.ts'
 
 /** @param waiting returns the fixes with faults that need a person to act, as polled within the last minute */
@@ -26,11 +26,11 @@ export const repairsAttention = (waiting: () => readonly FixRow[]): OverviewPart
     isOfInstallation: true,
     async read(tx, { tenantId }) {
       const rows = new Map(waiting().map((row) => [row.id, row]))
-      const seen = rows.size === 0 ? [] : await findSeen(tx, tenantId, [...rows.keys()])
-      const newest = seen.toSorted((a, b) => (a.since < b.since ? 1 : -1))[0]
-      const severities = new Set(seen.map(({ fix_id }) => rows.get(fix_id)?.severity))
+      const open = rows.size === 0 ? [] : await findOpenFindings(tx, tenantId, [...rows.keys()])
+      const newest = open.toSorted((a, b) => (a.since < b.since ? 1 : -1))[0]
+      const severities = new Set(open.map(({ fix_id }) => rows.get(fix_id)?.severity))
       return {
-        count: seen.length,
+        count: open.length,
         severity: SEVERITIES.findLast((severity) => severities.has(severity)) ?? null,
         title: (newest && rows.get(newest.fix_id)?.title) ?? null,
         since: newest?.since ?? null,

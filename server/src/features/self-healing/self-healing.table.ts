@@ -75,7 +75,7 @@ export const SELF_HEALING_TABLES = {
   // Deletions of fixes and success counts belong to this installation, so a restore keeps them.
   self_healing_fixes: 'never touched',
   // A restore clears the findings. The next scan detects the faults in the restored data.
-  self_healing_findings: 'made anew',
+  self_healing_findings: 'rebuilt',
   self_healing_repairs: 'never touched',
   self_healing_scans: 'never touched',
 } as const satisfies RestoreRules

@@ -34,22 +34,22 @@ export interface SelfHealing extends Feature {
 /**
  * Opens self-healing and adds missing fixes to the catalogue.
  * @param list the fixes of all features
- * @param lookMs the time limit of a detector; tests pass a shorter one
+ * @param detectMs the time limit of a detector; tests pass a shorter one
  * @throws Error if two fixes have the same key
  */
 export async function openSelfHealing(
   core: Core,
   list: readonly Fix[],
-  lookMs?: number,
+  detectMs?: number,
 ): Promise<SelfHealing> {
   const { db, log, jobs, config } = core
   const fixes = byKey(list)
   await db.acrossTenants((tx) => insertMissing(tx, list))
   const watch = watchFixes(core, fixes)
-  const changed = () => canFail(watch.look(), 'self-healing health check', log)
+  const changed = () => canFail(watch.refresh(), 'self-healing health check', log)
   const deps = { ...core, fixes, changed, repairs: config.SELF_HEALING === 'auto' }
   const scanOnce = async (options?: ScanOptions) => {
-    const scanned = await runScan(lookMs === undefined ? deps : { ...deps, lookMs }, options)
+    const scanned = await runScan(detectMs === undefined ? deps : { ...deps, detectMs }, options)
     await changed()
     return scanned
   }

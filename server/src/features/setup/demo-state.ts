@@ -4,23 +4,23 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import type { Logger } from '../../platform/observe/log.ts'
 import { hasDemo } from './demo.store.ts'
 
-export interface DemoStanding {
+export interface DemoState {
   isThere(): boolean
-  look(): Promise<void>
+  refresh(): Promise<void>
   stop(): void
 }
 
-export function openDemoStanding(deps: {
+export function openDemoState(deps: {
   db: Scopes
   changes: Pick<Changes, 'subscribe'>
   log: Logger
-}): DemoStanding {
+}): DemoState {
   let isThere = false
-  let looks = 0
+  let checks = 0
   let last = 0
-  const look = async () => {
-    looks += 1
-    const number = looks
+  const refresh = async () => {
+    checks += 1
+    const number = checks
     const found = await deps.db.acrossTenants(hasDemo, 'read')
     // Ignores an outdated result: a check that started later has already finished.
     if (number < last) return
@@ -29,7 +29,7 @@ export function openDemoStanding(deps: {
   }
   const stop = deps.changes.subscribe((topic) => {
     if (topic === null || parseTopic(topic).kind === 'tenant')
-      void canFail(look(), 'check for the demo clinic', deps.log)
+      void canFail(refresh(), 'check for the demo clinic', deps.log)
   })
-  return { isThere: () => isThere, look, stop }
+  return { isThere: () => isThere, refresh, stop }
 }

@@ -8,7 +8,7 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import { announcement, superadminLines } from './announcement.ts'
 import { bootstrap } from './bootstrap.service.ts'
 import { makeDemo } from './demo.service.ts'
-import { openDemoStanding } from './demo-state.ts'
+import { openDemoState } from './demo-state.ts'
 
 const DEMO_IS_THERE =
   'NODE_ENV: the database contains the demo clinic, whose passwords are public. Start without `production`, delete or deactivate tenant "demo" as a superadmin, and start again with `production`.'
@@ -16,10 +16,10 @@ const DEMO_IS_THERE =
 export interface Setup {
   /**
    * Creates the first superadmin and the demo if missing. Returns a function that renders the startup announcement.
-   * @param tell receives the first superadmin's sign-in data immediately, because the password cannot be shown again
+   * @param print receives the first superadmin's sign-in data immediately, because the password cannot be shown again
    * @throws StartupError in production if users could sign in to a demo clinic
    */
-  setUp(tell: (lines: string) => void): Promise<(address: string) => string>
+  setUp(print: (lines: string) => void): Promise<(address: string) => string>
 }
 
 type Core = Needs<
@@ -49,21 +49,21 @@ export function openSetup(core: Core): Feature & Setup {
     return canFail(write(), 'writing of the first superadmin password', core.log)
   }
 
-  const demo = openDemoStanding(core)
+  const demo = openDemoState(core)
   return {
     name: 'setup',
     capabilities: { demo_mode: demo.isThere },
     close: demo.stop,
-    async setUp(tell) {
-      await demo.look()
+    async setUp(print) {
+      await demo.refresh()
       if (config.NODE_ENV === 'production' && demo.isThere()) throw new StartupError(DEMO_IS_THERE)
       const made = await bootstrap(db, passwords, {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
       // Prints the sign-in data now. If startup fails later, the next start no longer knows the password.
-      if (made) tell(superadminLines(made, await keepPassword(made.password)))
-      if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.look()
+      if (made) print(superadminLines(made, await keepPassword(made.password)))
+      if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.refresh()
       return (address) => announcement({ address, hasDemo: demo.isThere() })
     },
   }

@@ -2,9 +2,9 @@
 
 export { deleteTenants, leavingTenants } from './restored.store.ts'
 export { purgeDeletedTenants } from './tenants.jobs.ts'
-export { tenantEntry } from './tenants.journal.ts'
 export { RESERVED_SUBDOMAINS } from './tenants.schema.ts'
 export { ofNamedTenant } from './tenants.scope.ts'
+export { tenantEntry } from './tenants.service.ts'
 export {
   type AskedTenant,
   countOperators,

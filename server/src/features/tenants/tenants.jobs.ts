@@ -7,7 +7,7 @@ import type { Feature } from '../../platform/feature/feature.ts'
 import { type JobContext, jobKind } from '../../platform/jobs/index.ts'
 import { append, SYSTEM } from '../../platform/journal/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
-import { tenantEntry } from './tenants.journal.ts'
+import { tenantEntry } from './tenants.service.ts'
 import * as store from './tenants.store.ts'
 
 const PURGE = jobKind<Record<string, never>>('tenants.purge', {

@@ -11,8 +11,15 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../platform/db/index.ts'
-import { actorOf, append, changesBetween, differing, SYSTEM } from '../../platform/journal/index.ts'
-import { tenantEntry } from './tenants.journal.ts'
+import {
+  type Action,
+  actorOf,
+  append,
+  changesBetween,
+  differing,
+  journalEntry,
+  SYSTEM,
+} from '../../platform/journal/index.ts'
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
 
@@ -148,3 +155,7 @@ async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTena
   if ((await store.countOperators(tx, { tenantId: tenant.id })) === 0)
     throw new Problem('last_superadmin')
 }
+
+/** Returns the journal entry of an action on a tenant. The entry belongs to the same tenant. */
+export const tenantEntry = (action: Extract<Action, `tenant.${string}`>, id: number) =>
+  journalEntry(action, 'tenant', { id, tenant_id: id })

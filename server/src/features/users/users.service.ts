@@ -90,7 +90,7 @@ export interface AccountMails {
   welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   /** Notifies the user of a pending account whether their registration was approved. */
-  tellApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
+  notifyApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
   /**
    * Ends the user's sessions, invalidates mailed links and notifies the former address. Sends a link to the new address
    * if `isMailed`.
@@ -211,7 +211,7 @@ export function usersService(deps: UsersDeps): Users {
         refuseLosing(caller, target, otherOperators)
         await deps.leaves(tx, caller, target)
         await leaveHeadless(tx, actorOf(caller), target)
-        if (target.status === 'pending') await accountMails.tellApplicant(tx, target, 'refused')
+        if (target.status === 'pending') await accountMails.notifyApplicant(tx, target, 'refused')
         orNotFound(await store.deleteUser(tx, id), 'user')
         // Notifies the caches, because the foreign key has removed the user from their patients.
         tx.invalidate(`patients:${target.tenant_id}`)
@@ -234,7 +234,7 @@ export function usersService(deps: UsersDeps): Users {
         if (before.is_active) return before
         const after = orNotFound(await store.setActive(tx, id, true), 'user')
         await appendUserChange(tx, caller, 'user.unblocked', before, after)
-        if (before.status === 'pending') await accountMails.tellApplicant(tx, after, 'approved')
+        if (before.status === 'pending') await accountMails.notifyApplicant(tx, after, 'approved')
         return after
       }),
 

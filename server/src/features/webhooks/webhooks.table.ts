@@ -89,7 +89,7 @@ export interface WebhookReplaysTable {
 export const WEBHOOK_TABLES = {
   webhooks: 'restored',
   webhook_secrets: 'merged',
-  webhook_queues: 'made anew',
+  webhook_queues: 'rebuilt',
   webhook_deliveries: 'kept',
   webhook_attempts: 'kept',
   webhook_replays: 'ended',

@@ -1,5 +1,7 @@
 /** The callers of operations. Only access rules create the branded types, such as `Admin`. */
+
 import type { Role } from '../../lib/roles.ts'
+import type { TenantTx } from '../db/index.ts'
 
 /** Where a request came from, as the journal and the list of sessions show it. */
 export interface Origin {
@@ -33,19 +35,28 @@ export interface Caller extends Identity {
   origin: Origin
 }
 
-declare const proven: unique symbol
+declare const verifiedRole: unique symbol
 
 /** A caller who may administer their own tenant, or as a superadmin every tenant. */
-export type Admin = Caller & { readonly [proven]: 'admin' | 'superadmin' }
+export type Admin = Caller & { readonly [verifiedRole]: 'admin' | 'superadmin' }
 
 /** A caller who operates the platform and has access to every tenant's administration data. */
-export type Superadmin = Admin & { readonly [proven]: 'superadmin' }
+export type Superadmin = Admin & { readonly [verifiedRole]: 'superadmin' }
 
 /** A user of a clinic. Superadmins are not members, because they must not see a clinic's records (decisions §2). */
-export type Member = Caller & { readonly [proven]: 'admin' | 'member' }
+export type Member = Caller & { readonly [verifiedRole]: 'admin' | 'member' }
 
 /** An admin of a clinic, but never a superadmin. */
-export type ClinicAdmin = Caller & { readonly [proven]: 'admin' }
+export type ClinicAdmin = Caller & { readonly [verifiedRole]: 'admin' }
 
 /** A caller who may read administration records: an admin or an auditor. */
-export type Auditor = Caller & { readonly [proven]: 'admin' | 'superadmin' | 'auditor' }
+export type Auditor = Caller & { readonly [verifiedRole]: 'admin' | 'superadmin' | 'auditor' }
+
+/**
+ * Checks the session a second time, within the transaction of an operation. Rejects a caller whose session has ended since the request arrived, by a block, a role change or a deactivated
+ * tenant. Sends its query immediately. If the caller takes a lock first, the query sees changes that were made while
+ * waiting for that lock. A blocked user therefore cannot undo their own block. The function is passed in, because
+ * sessions depend on this layer and not the reverse.
+ * @throws Problem 401 if the session has ended
+ */
+export type RequireSignedIn = (tx: TenantTx, caller: Caller) => Promise<void>

@@ -22,7 +22,7 @@ export type {
   Identity,
   Member,
   Origin,
+  RequireSignedIn,
   Restriction,
   Superadmin,
 } from './caller.ts'
-export type { RequireSignedIn } from './signed-in.ts'

@@ -24,7 +24,7 @@ export {
   partyOf,
 } from './passwords.ts'
 export {
-  type GivenKey,
+  type ConfiguredKey,
   givenOnly,
   mustOpen,
   parseKey,

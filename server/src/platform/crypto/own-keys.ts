@@ -8,7 +8,7 @@ import { link, mkdir, open, readdir, readFile, rename, unlink, writeFile } from 
 import { join } from 'node:path'
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
-import { type GivenKey, parseKey, type RootKeySource, readKeyFile } from './root-key.ts'
+import { type ConfiguredKey, parseKey, type RootKeySource, readKeyFile } from './root-key.ts'
 import { fingerprintOf } from './seal.ts'
 
 const KEY_BYTES = 32
@@ -20,16 +20,16 @@ export interface OwnKeys extends RootKeySource {
    * on repeated calls.
    * @throws StartupError if a different next key is already stored
    */
-  keepNext(given?: GivenKey): Promise<GivenKey>
+  keepNext(given?: ConfiguredKey): Promise<ConfiguredKey>
 }
 
 export function ownKeys(folder: string, log: Logger): OwnKeys {
   const file = join(folder, 'root.key')
   const next = `${file}.next`
 
-  async function given(): Promise<GivenKey[]> {
+  async function given(): Promise<ConfiguredKey[]> {
     const names = await namesIn(folder)
-    const keys: GivenKey[] = []
+    const keys: ConfiguredKey[] = []
     if (names.includes('root.key')) keys.push({ key: await readKeyFile(file), from: file })
     for (const name of names.filter((one) => OTHERS.test(one))) {
       const from = join(folder, name)

@@ -6,7 +6,7 @@ import * as store from './root-keys.store.ts'
 
 /** How long to wait for the database connections of a process that has just ended. */
 const PATIENCE_MS = 3_000
-const LOOK_AGAIN_MS = 100
+const RETRY_MS = 100
 
 /**
  * Locks the root key until the transaction ends.
@@ -17,7 +17,7 @@ export async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
     throw new StartupError(
       'The root key is being rotated, or a service is starting. Wait until that ends and try again.',
     )
-  for (const until = clock.monotonic() + PATIENCE_MS; ; await clock.delay(LOOK_AGAIN_MS)) {
+  for (const until = clock.monotonic() + PATIENCE_MS; ; await clock.delay(RETRY_MS)) {
     const others = await store.otherSessions(tx)
     if (others.length === 0) return
     if (clock.monotonic() < until) continue

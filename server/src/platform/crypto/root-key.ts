@@ -6,7 +6,7 @@ import { fingerprintOf, orUnreadable, UnreadableError } from './seal.ts'
 const KEY_BYTES = 32
 
 /** A configured root key. */
-export interface GivenKey {
+export interface ConfiguredKey {
   readonly key: Uint8Array
   /** The environment variable or file that contained the key. */
   readonly from: string
@@ -15,9 +15,9 @@ export interface GivenKey {
 /** A source of root keys, such as environment variables or the data folder. */
 export interface RootKeySource {
   /** Returns all configured keys. A database without a root key uses the first one. */
-  given(): Promise<GivenKey[]>
+  given(): Promise<ConfiguredKey[]>
   /** Creates a key for a database that contains no encrypted data yet. */
-  make(): Promise<GivenKey>
+  make(): Promise<ConfiguredKey>
   /**
    * Reports the fingerprint of the key that decrypts the database. Sources that store keys make it their current key.
    */
@@ -25,7 +25,7 @@ export interface RootKeySource {
 }
 
 /** Returns a source that contains only these keys and cannot create one. */
-export const givenOnly = (...keys: GivenKey[]): RootKeySource => ({
+export const givenOnly = (...keys: ConfiguredKey[]): RootKeySource => ({
   given: async () => keys,
   make: async () => Promise.reject(new Error('no root key is configured')),
   settle: async () => undefined,
@@ -41,7 +41,7 @@ export function parseKey(text: string): Buffer | undefined {
 }
 
 /** Creates the startup error for a database whose root key is not configured. */
-export const otherRootKey = (needed: string | undefined, given: readonly GivenKey[]) => {
+export const otherRootKey = (needed: string | undefined, given: readonly ConfiguredKey[]) => {
   const names = given.map(({ key, from }) => `${fingerprintOf(key)} (${from})`)
   return new StartupError(
     `ENCRYPTION_KEY: the database is encrypted with another root key. ${needed ? `It requires ${needed}` : 'No configured key decrypts it'}. Configured: ${names.join(', ') || 'none'}.`,

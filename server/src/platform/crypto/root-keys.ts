@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { StartupError } from '../../lib/startup-error.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../db/index.ts'
 import { findCurrentKek } from './keys.store.ts'
-import { type GivenKey, mustOpen, otherRootKey, type RootKeySource } from './root-key.ts'
+import { type ConfiguredKey, mustOpen, otherRootKey, type RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
 import { rootPlace, SEALED_KEK, SEALED_ROOT_KEY, SEALED_SERVICE_KEY } from './root-sealed.ts'
 import {
@@ -64,7 +64,7 @@ export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Seale
   })
 }
 
-const byName = (given: readonly GivenKey[], named: string) =>
+const byName = (given: readonly ConfiguredKey[], named: string) =>
   given.find(({ key }) => fingerprintOf(key) === named)
 
 const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
@@ -98,7 +98,7 @@ async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T
 }
 
 export interface FoundRoot {
-  root: GivenKey
+  root: ConfiguredKey
   former: Buffer[]
   sealer: Sealer
 }
@@ -123,8 +123,8 @@ export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<Fou
 async function nameFirst(
   tx: TenantTx,
   source: RootKeySource,
-  given: readonly GivenKey[],
-): Promise<GivenKey | undefined> {
+  given: readonly ConfiguredKey[],
+): Promise<ConfiguredKey | undefined> {
   const kek = await findCurrentKek(tx)
   const root = kek
     ? given.find(({ key }) =>

@@ -3,7 +3,7 @@ import { StartupError } from '../../lib/startup-error.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
 import { requireAlone } from './require-alone.ts'
-import type { GivenKey, RootKeySource } from './root-key.ts'
+import type { ConfiguredKey, RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
 import { type FoundRoot, findRoot, openRootKeys } from './root-keys.ts'
 import { type RootSealed, rootPlace, SEALED_ROOT_KEY } from './root-sealed.ts'
@@ -13,7 +13,7 @@ import { openSealer, type Sealer } from './seal.ts'
 export interface RootRotation {
   source: RootKeySource
   /** Returns the key that becomes the root key. */
-  next(): Promise<GivenKey>
+  next(): Promise<ConfiguredKey>
   /** All columns with values that the root key encrypts. */
   sealed: readonly RootSealed[]
   /** Returns the tenant whose webhooks receive the event; null for none. */

@@ -97,7 +97,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
 
   const invalidate = (topics: Iterable<Topic | null>) => callAll(listeners, topics, log)
 
-  const hear = (topics: readonly Topic[]) => invalidate(readTopics(topics))
+  const receive = (topics: readonly Topic[]) => invalidate(readTopics(topics))
 
   /** Opens a connection, and closes it if the work fails. */
   async function dial(work: (fresh: VerifiedClient) => Promise<void>): Promise<void> {
@@ -121,7 +121,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
       // Skips the topics that this node sent itself, because it has handled them already.
       if (processId === ownPid) return
       const [topics, xids] = readPayload(payload ?? '')
-      hear(topics)
+      receive(topics)
       for (const xid of xids) own.add(xid)
     })
     await withDeadline(fresh.query(`listen ${CHANNEL}`), TRUST_MS)
@@ -208,7 +208,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    invalidate: (topics) => hear([...topics]),
+    invalidate: (topics) => receive([...topics]),
     notify(topic, xid) {
       invalidate([topic])
       notifier.send(xid === undefined ? topic : `${topic} ${xid}`)

@@ -120,9 +120,9 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
           (row) => row.department,
         ),
     ]
-    const told = pick(kinds)()
-    node.own.push(told)
-    for (const other of nodes) if (other !== node && other.isListening) other.others.push(told)
+    const reported = pick(kinds)()
+    node.own.push(reported)
+    for (const other of nodes) if (other !== node && other.isListening) other.others.push(reported)
   }
 
   function ask(node: Node, tenantId: number, key: number) {
@@ -152,10 +152,10 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
     )
   }
 
-  function hear(node: Node, told: Told | undefined) {
-    if (!told) return
-    node.hasHeard.add(told.change)
-    node.heard.changes.invalidate([told.topic])
+  function hear(node: Node, reported: Told | undefined) {
+    if (!reported) return
+    node.hasHeard.add(reported.change)
+    node.heard.changes.invalidate([reported.topic])
   }
 
   /** Lets a read see the current state of the database, at any time after the read began. */
@@ -206,7 +206,7 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
   // After all notifications and responses, the cache holds the current rows.
   for (const node of nodes) {
     while (!node.isListening || !node.heard.trusted) listenOrNot(node)
-    for (const told of [...node.own, ...node.others]) hear(node, told)
+    for (const reported of [...node.own, ...node.others]) hear(node, reported)
     while (node.loads.length > 0) answer(node, 0)
   }
   await Promise.all(answers)

@@ -4,7 +4,12 @@
  * asked before the change still receive it, but it is not cached. While notifications may be missed, the cache is
  * bypassed.
  */
-import { type CacheUsage, type FairLruOptions, fairLru, type Held } from '../../lib/fair-lru.ts'
+import {
+  type CachedValue,
+  type CacheUsage,
+  type FairLruOptions,
+  fairLru,
+} from '../../lib/fair-lru.ts'
 import { flights } from '../../lib/shared-loads.ts'
 import type { Changes } from './changes.ts'
 import type { Scope } from './scope.ts'
@@ -33,7 +38,7 @@ export interface CoherentCache<K, V> {
   /** Returns the cached value, trusted or not. The lookup is not counted. */
   peek(tenantId: number, key: K): V | undefined
   /** Iterates over all cached values. Changes during the iteration are allowed. */
-  all(): Iterator<Held<K, V>, void>
+  all(): Iterator<CachedValue<K, V>, void>
   /** Returns usage and counts for one tenant, or for all tenants if null. */
   stats(tenantId: Scope): CacheUsage & CacheCounts
 }
@@ -62,7 +67,7 @@ export function coherentCache<K extends string | number, V>(
 ): CoherentCache<K, V> {
   const { load, isKept = () => true, keyOf, labelKinds, tenantKinds } = options
   const counts = new Map<number, CacheCounts>()
-  const held = fairLru<K, V>({ ...options, onGone: count })
+  const values = fairLru<K, V>({ ...options, onGone: count })
   // The key includes the tenant, so a tenant never joins the load of another tenant.
   const loads = flights<string, V | undefined>()
 
@@ -73,7 +78,7 @@ export function coherentCache<K extends string | number, V>(
 
   function dropAll(): void {
     loads.voidIf(() => true)
-    held.clear()
+    values.clear()
   }
 
   function drop(topic: Topic): void {
@@ -81,15 +86,15 @@ export function coherentCache<K extends string | number, V>(
     const key = keyOf(parsed)
     if (key !== undefined) {
       loads.voidIf((flight) => flight.endsWith(`/${key}`))
-      held.drop(key)
+      values.drop(key)
     } else if (tenantKinds.includes(parsed.kind)) {
       if (parsed.number === undefined) return void dropAll()
       loads.voidIf((flight) => flight.startsWith(`${parsed.number}/`))
-      held.dropTenant(parsed.number)
+      values.dropTenant(parsed.number)
     } else if (labelKinds.includes(parsed.kind)) {
       // Discards all loads, because the labels of values that are still loading are unknown.
       loads.voidIf(() => true)
-      held.dropLabelled(topic)
+      values.dropLabelled(topic)
     }
   }
 
@@ -101,13 +106,13 @@ export function coherentCache<K extends string | number, V>(
 
   function join(tenantId: number, key: K, begin: () => Promise<V | undefined>) {
     return loads.join(`${tenantId}/${key}`, begin, (value) => {
-      if (value !== undefined && isKept(value)) held.set(tenantId, key, value)
+      if (value !== undefined && isKept(value)) values.set(tenantId, key, value)
     })
   }
 
   return {
     get(tenantId, key) {
-      const value = changes.trusted() ? held.get(tenantId, key) : undefined
+      const value = changes.trusted() ? values.get(tenantId, key) : undefined
       count(tenantId, value === undefined ? 'misses' : 'hits')
       if (value !== undefined) return value
       // While the cache is not trusted, callers do not share loads either.
@@ -115,7 +120,7 @@ export function coherentCache<K extends string | number, V>(
       return join(tenantId, key, () => load(tenantId, key))
     },
     async warm(tenantId, keys, loadMany) {
-      const cold = keys.filter((key) => !held.has(tenantId, key))
+      const cold = keys.filter((key) => !values.has(tenantId, key))
       const needed: K[] = []
       let begun: ReturnType<typeof loadMany> | undefined
       // Loads the keys that no other caller is loading, after all of them have been collected.
@@ -128,13 +133,13 @@ export function coherentCache<K extends string | number, V>(
       const missing = new Set(cold.filter((_, at) => loaded[at] === undefined))
       return new Set(keys.filter((key) => !missing.has(key)))
     },
-    dropExpired: held.dropExpired,
-    peek: held.peek,
-    all: held.all,
-    has: (tenantId, key) => changes.trusted() && held.has(tenantId, key),
+    dropExpired: values.dropExpired,
+    peek: values.peek,
+    all: values.all,
+    has: (tenantId, key) => changes.trusted() && values.has(tenantId, key),
     stats(tenantId) {
       const counted = tenantId === null ? [...counts.values()] : [counts.get(tenantId) ?? NONE]
-      return { ...held.holding(tenantId), ...counted.reduce(sumOf, NONE) }
+      return { ...values.holding(tenantId), ...counted.reduce(sumOf, NONE) }
     },
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
-import { letGo } from '../../lib/free-memory.ts'
+import { releaseChunk } from '../../lib/free-memory.ts'
 import type { PgConnection } from './connection.ts'
 
 const code = (letter: string) => letter.charCodeAt(0)
@@ -30,7 +30,7 @@ export async function* copyOut(client: PgConnection, text: string): AsyncGenerat
     const { rows, rest } = rowsIn(chunk)
     if (rows.length > 0) yield rows
     if (rest) return copy.end(rest)
-    letGo(chunk)
+    releaseChunk(chunk)
   }
 }
 

@@ -27,7 +27,7 @@ export {
   problemOf,
 } from './failures.ts'
 export { recordTopics } from './invalidations.ts'
-export { type Holder, openHolder } from './lock-connection.ts'
+export { type LockConnection, openLockConnection } from './lock-connection.ts'
 export { LOCKS } from './lock-numbers.ts'
 export { limitLockWaits, limitStatements, lockUntilEnd, tryLockUntilEnd } from './locks.ts'
 export { logFailures } from './log-failures.ts'

@@ -38,13 +38,13 @@ async function listening(): Promise<(Topic | null)[]> {
   const changes = watchChanges(database.address, silentLog, systemTime)
   onTestFinished(() => changes.stop())
   await until('the node listens', () => changes.trusted() || undefined)
-  const heard: (Topic | null)[] = []
-  changes.subscribe((topic) => void heard.push(topic))
-  return heard
+  const received: (Topic | null)[] = []
+  changes.subscribe((topic) => void received.push(topic))
+  return received
 }
 
-const hears = (heard: (Topic | null)[], topic: Topic | null) =>
-  until(`the node hears ${topic}`, () => heard.includes(topic) || undefined)
+const receives = (received: (Topic | null)[], topic: Topic | null) =>
+  until(`the node hears ${topic}`, () => received.includes(topic) || undefined)
 
 /** Opens a transaction that has written topics, and commits when it is released. */
 async function openTransaction(...topics: Topic[]) {
@@ -86,38 +86,38 @@ async function reader() {
 
 describe('a node', () => {
   test('receives the topics of another node within a second even without a notification', async () => {
-    const heard = await listening()
+    const received = await listening()
     await invalidate('user:5', 'session:a')
     const committed = performance.now()
-    await hears(heard, 'session:a')
+    await receives(received, 'session:a')
     expect(performance.now() - committed).toBeLessThan(1_000)
-    expect(heard).toEqual(['user:5', 'session:a'])
+    expect(received).toEqual(['user:5', 'session:a'])
   })
 
   test('receives the topics of a transaction that was open during earlier heartbeats exactly once', async () => {
-    const heard = await listening()
+    const received = await listening()
     const open = await openTransaction('user:1')
     for (const topic of ['user:2', 'user:3'] as const) {
       await invalidate(topic)
-      await hears(heard, topic)
+      await receives(received, topic)
     }
     await open.commit()
-    await hears(heard, 'user:1')
+    await receives(received, 'user:1')
     await invalidate('user:4')
-    await hears(heard, 'user:4')
-    expect(heard).toEqual(['user:2', 'user:3', 'user:1', 'user:4'])
+    await receives(received, 'user:4')
+    expect(received).toEqual(['user:2', 'user:3', 'user:1', 'user:4'])
   })
 
   test('receives no topics of a transaction that was rolled back', async () => {
-    const heard = await listening()
+    const received = await listening()
     const client = await session()
     await client.query(`begin; insert into invalidations (topics) values ('user:1'); rollback`)
     await client.query(`begin; savepoint before; insert into invalidations (topics) values ('user:2');
       rollback to before; savepoint before; insert into invalidations (topics) values ('user:3');
       release before; commit`)
     await invalidate('user:4')
-    await hears(heard, 'user:4')
-    expect(heard).toEqual(['user:3', 'user:4'])
+    await receives(received, 'user:4')
+    expect(received).toEqual(['user:3', 'user:4'])
   })
 
   test('drops all cached values after a restore, or if there are too many topics to read', async () => {

@@ -5,7 +5,7 @@
 import type { PgConnection } from './connection.ts'
 import { LOCKS } from './lock-numbers.ts'
 
-export interface Holder {
+export interface LockConnection {
   /** Takes the lock if no other session holds it. Returns whether it succeeded. */
   take(lock: keyof typeof LOCKS, number: number): Promise<boolean>
   /** Like `take`, but in shared mode: other sessions may also hold the lock in shared mode. */
@@ -19,7 +19,7 @@ export interface Holder {
   close(): Promise<void>
 }
 
-export async function openHolder(connection: PgConnection): Promise<Holder> {
+export async function openLockConnection(connection: PgConnection): Promise<LockConnection> {
   const losing = new AbortController()
   connection.on('error', (error) => losing.abort(error))
   await connection.connect()

@@ -13,8 +13,8 @@ test.each([
   ['another failure after its loss', broken, away, true],
   ['a database that is still away', away, away, false],
 ])('logs or suppresses %s: %#', (_what, error, previous, isTold) => {
-  const told: unknown[] = []
-  const log = { ...silentLog, warn: (...line: unknown[]) => void told.push(line) }
+  const logged: unknown[] = []
+  const log = { ...silentLog, warn: (...line: unknown[]) => void logged.push(line) }
   logFailures('looking', log as typeof silentLog)(error, previous)
-  expect(told).toEqual(isTold ? [[{ err: error }, 'looking failed']] : [])
+  expect(logged).toEqual(isTold ? [[{ err: error }, 'looking failed']] : [])
 })

@@ -152,8 +152,8 @@ describe('a scope whose listener moves to another server during a transaction', 
   test('fails a write as if its commit acknowledgement was lost', async () => {
     const { db, changes, move } = opened()
     let runs = 0
-    const heard: unknown[] = []
-    changes.subscribe((topic) => void heard.push(topic))
+    const received: unknown[] = []
+    changes.subscribe((topic) => void received.push(topic))
     const write = async (tx: TenantTx) => {
       runs += 1
       tx.invalidate('department:1')
@@ -161,7 +161,7 @@ describe('a scope whose listener moves to another server during a transaction', 
       move(elsewhere)
     }
     expect(await codeOf(db.inTenant(NORTH, write))).toBe('database_away')
-    expect([runs, heard]).toEqual([1, [null]])
+    expect([runs, received]).toEqual([1, [null]])
   })
 })
 

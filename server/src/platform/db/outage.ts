@@ -9,7 +9,7 @@ import { isDatabaseFailure, serverRefusalOf } from './failures.ts'
 
 /** An outage ends when the listener is back and nothing has failed for this long. */
 const CALM_MS = 1_000
-const LOOK_EVERY_MS = 500
+const PROBE_EVERY_MS = 500
 
 export interface Outage {
   /** Passes messages on to the log. Lowers failures of an unreachable database to `debug`. */
@@ -33,7 +33,7 @@ export function watchOutages(log: Logger, clock: Pick<Time, 'monotonic' | 'every
   let isBack = () => true
   /** When the last outage longer than LONG_MS ended. */
   let endedAt = Number.NEGATIVE_INFINITY
-  let stopLooking: () => void = () => undefined
+  let stopProbing: () => void = () => undefined
 
   function fail(error: unknown): void {
     failedAt = clock.monotonic()
@@ -41,7 +41,7 @@ export function watchOutages(log: Logger, clock: Pick<Time, 'monotonic' | 'every
     if (begunAt === undefined) {
       begunAt = failedAt
       log.warn({ err: error }, 'database not reachable')
-      stopLooking = clock.every(LOOK_EVERY_MS, look)
+      stopProbing = clock.every(PROBE_EVERY_MS, probe)
     }
     const refusal = serverRefusalOf(error)
     if (!refusal || isRefusalLogged) return
@@ -49,7 +49,7 @@ export function watchOutages(log: Logger, clock: Pick<Time, 'monotonic' | 'every
     log.warn({ reason: refusal.message }, 'database server rejected')
   }
 
-  function look(): void {
+  function probe(): void {
     const now = clock.monotonic()
     if (begunAt === undefined || !isBack() || now - failedAt < CALM_MS) return
     const awayMs = Math.round(now - begunAt)
@@ -58,7 +58,7 @@ export function watchOutages(log: Logger, clock: Pick<Time, 'monotonic' | 'every
     begunAt = undefined
     isRefusalLogged = false
     failures = 0
-    stopLooking()
+    stopProbing()
   }
 
   const passing =
@@ -82,6 +82,6 @@ export function watchOutages(log: Logger, clock: Pick<Time, 'monotonic' | 'every
       isBack = changes.trusted
     },
     isRecent: () => begunAt !== undefined || clock.monotonic() - endedAt < RECENT_MS,
-    stop: () => stopLooking(),
+    stop: () => stopProbing(),
   }
 }

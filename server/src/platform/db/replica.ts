@@ -149,7 +149,7 @@ export function openReplica(address: DatabaseAddress, { db, log, clock }: Replic
     readBeginning: async () => null,
     signal: closing.signal,
   }
-  async function look(): Promise<boolean> {
+  async function checkReplica(): Promise<boolean> {
     const wasFailing = failingSince !== null
     try {
       const standby = await attempt(probe)
@@ -161,7 +161,7 @@ export function openReplica(address: DatabaseAddress, { db, log, clock }: Replic
     }
     return false
   }
-  const probing = poller(look, {
+  const probing = poller(checkReplica, {
     clock,
     pollMs: PROBE_EVERY_MS,
     onError: logFailures('replica check', log),

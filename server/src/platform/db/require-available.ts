@@ -29,7 +29,7 @@ export function openGate(
   findMaintenance: () => Promise<ReadonlySet<number>>,
   { log, clock }: { log: Logger; clock: Pick<Time, 'monotonic'> },
 ): RequireAvailable {
-  const tell = logFailures('maintenance mode check', log)
+  const logFailure = logFailures('maintenance mode check', log)
   let failure: unknown
   let asked: { at: number; found: ReturnType<typeof find> } | undefined
 
@@ -39,7 +39,7 @@ export function openGate(
       failure = undefined
       return found
     } catch (error) {
-      tell(error, failure)
+      logFailure(error, failure)
       failure = error
       return undefined
     }

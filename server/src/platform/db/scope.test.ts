@@ -180,11 +180,11 @@ describe('a transaction', () => {
   })
 
   test('records the topics that it invalidates, and notifies only after the commit', async () => {
-    const heard: string[] = []
+    const received: string[] = []
     const seen: Promise<unknown>[] = []
     const listener = await endingPool(openPool(database.address, 1)).connect()
     atTheEnd(() => listener.release())
-    listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    listener.on('notification', ({ payload }) => void received.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     await db.inTenant(NORTH, async (tx) => {
       tx.invalidate('department:1', "session:'5")
@@ -197,7 +197,7 @@ describe('a transaction', () => {
     expect(announced).toEqual(['department:1', "session:'5"])
     // A notification by the commit itself would arrive before this response.
     await listener.query('select 1')
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     expect(await Promise.all(seen)).toEqual(['new'])
   })
 
@@ -216,10 +216,10 @@ describe('a transaction', () => {
   })
 
   test('notifies once per topic after the commit, and not as part of the commit', async () => {
-    const heard: string[] = []
+    const received: string[] = []
     const listener = listenerClient(database.address)
     await listener.connect()
-    listener.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    listener.on('notification', ({ payload }) => void received.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     await db.inTenant(NORTH, async (tx) => {
       tx.notify('journal', 'due')
@@ -230,7 +230,7 @@ describe('a transaction', () => {
     expect([await recorded(), announced]).toEqual([[], ['journal', 'due']])
     // A notification by the commit itself would arrive before this response.
     await listener.query('select 1')
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     await listener.end()
   })
 
@@ -358,12 +358,12 @@ test('counts callers that wait for a connection', async () => {
     log: silentLog,
     changes: unheard,
   })
-  const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const first = one.inTenant(NORTH, () => held)
   expect(one.waiting()).toBe(0)
   const second = one.inTenant(NORTH, ids)
   expect(one.waiting()).toBe(1)
-  letGo()
+  release()
   await Promise.all([first, second])
   expect(one.waiting()).toBe(0)
   await one.close()

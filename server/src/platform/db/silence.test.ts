@@ -9,16 +9,16 @@ import { type SilenceWatch, watchDatabaseSilence } from './silence.ts'
 
 let clock: MovableClock
 /** The time of the listener's last heartbeat. */
-let heardAt: number
+let receivedAt: number
 let watch: SilenceWatch
 let probes: PromiseWithResolvers<void>[]
 
 beforeEach(() => {
   clock = frozenClock()
-  heardAt = clock.monotonic()
+  receivedAt = clock.monotonic()
   probes = []
   watch = watchDatabaseSilence({
-    changes: { silentMs: () => clock.monotonic() - heardAt },
+    changes: { silentMs: () => clock.monotonic() - receivedAt },
     clock,
     probe() {
       const asked = Promise.withResolvers<void>()
@@ -29,9 +29,9 @@ beforeEach(() => {
 })
 
 /** Advances time in the steps of a process that is not suspended. */
-async function pass(ms: number, isHeard = false): Promise<void> {
+async function pass(ms: number, isReceived = false): Promise<void> {
   for (let passed = 0; passed < ms; passed += 100) {
-    if (isHeard) heardAt = clock.monotonic()
+    if (isReceived) receivedAt = clock.monotonic()
     clock.elapse(100)
     await nextTurn()
   }
@@ -97,7 +97,7 @@ test('refuses connections after an aborted wait until the listener receives some
   expect(await refused(watch.begin().connection(connect))).toBe(false)
   await pass(100)
   expect(await refused(watch.begin().connection(connect))).toBe(true)
-  heardAt = clock.monotonic()
+  receivedAt = clock.monotonic()
   expect(await refused(watch.begin().connection(connect))).toBe(false)
 })
 

@@ -84,7 +84,7 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
     if (now - checkedAt > PAUSED_MS) awakeSince = now
     checkedAt = now
     isKnown &&= isSilent(now)
-    if (isKnown && !isProbing) void look()
+    if (isKnown && !isProbing) void probeOnce()
     if (!isSilent(now)) return
     for (const wait of waits)
       if (now - Math.max(wait.since, awakeSince) >= PATIENCE_MS) {
@@ -95,7 +95,7 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
   }
 
   /** Probes the database. The listener alone may be cut off, so its silence must not refuse requests for long. */
-  async function look(): Promise<void> {
+  async function probeOnce(): Promise<void> {
     isProbing = true
     await probe().then(
       () => {

@@ -63,3 +63,7 @@ export interface Fix {
    */
   repair?(finding: Finding, repairing: Repairing): Promise<Repaired>
 }
+
+/** Returns the id at the end of a finding's subject, such as `12` for "department 12". */
+export const idIn = ({ subject }: Pick<Finding, 'subject'>): string =>
+  subject.slice(subject.lastIndexOf(' ') + 1)

@@ -17,8 +17,8 @@ export interface OutdatedRows {
 
 const BATCH = 1000
 /** The maximum number of batches per repair, which is a million rows. The next scan finds the remaining rows. */
-const MOST_BATCHES = 1000
-const MOST_COUNTED = 10_000
+const MAX_BATCHES = 1000
+const MAX_COUNTED = 10_000
 /** The jobs run at least hourly, so they have missed rows that have been outdated for longer than this. */
 const LEFT_MS = 6 * HOUR
 
@@ -93,7 +93,7 @@ export function outdatedFix(
       if (!outdated) return 'already gone'
       const agreed = await agreedClock.read()
       let deleted = 0
-      for (let batch = 0; batch < MOST_BATCHES; batch += 1) {
+      for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
         const count = await repairing((tx) => deleteBatch(tx, outdated, agreed))
         deleted += count
         if (count < BATCH) break
@@ -106,7 +106,7 @@ export function outdatedFix(
 async function countLeft(tx: TenantTx, { table, isBefore }: OutdatedRows, at: string) {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from (
-      select from ${sql.table(table)} where ${isBefore(at)} limit ${MOST_COUNTED}) few`.execute(
+      select from ${sql.table(table)} where ${isBefore(at)} limit ${MAX_COUNTED}) few`.execute(
     tx.db,
   )
   return rows[0]?.count ?? 0

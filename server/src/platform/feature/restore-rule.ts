@@ -16,7 +16,7 @@ export type RestoreRule =
   /** Backups do not contain the table. A restore marks its rows as ended, but does not delete them. */
   | 'closed'
   /** Backups do not contain the table. A restore derives its rows from other tables. */
-  | 'made anew'
+  | 'rebuilt'
   /** Backups do not contain the table. A restore does not change it. */
   | 'never touched'
 

@@ -44,10 +44,10 @@ export async function openOutboundHold(
   let since = await db.acrossTenants(store.findHeldSince, 'read')
   const what = 'check for the release of outgoing messages'
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === 'outbound' || topic === null) void canFail(look(), what, log)
+    if (topic === 'outbound' || topic === null) void canFail(refresh(), what, log)
   })
 
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     if (since === null) return
     const found = await db.acrossTenants(store.findHeldSince, 'read')
     // A release is final, so a query that began before it must not undo it.
@@ -80,7 +80,7 @@ export async function openOutboundHold(
         })
         return true
       }),
-    upkeep: { what, everyMs: MINUTE, isNeededToServe: false, run: look },
+    upkeep: { what, everyMs: MINUTE, isNeededToServe: false, run: refresh },
     stop() {
       waiting.clear()
       unsubscribe()

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import secureJson from 'secure-json-parse'
 import { InvalidInput, Problem } from '../../lib/problems.ts'
-import { utf8Text } from '../../lib/utf8.ts'
+import { utf8Text } from '../../lib/text.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
 /** Body size in bytes from which parsing takes noticeably long. Only one such body is parsed per event-loop turn. */

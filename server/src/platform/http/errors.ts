@@ -48,7 +48,7 @@ export function sendError(
 ): FastifyReply {
   const answer = toAnswer(error, request)
   if (answer instanceof InvalidInput) return reply.code(422).send({ detail: answer.issues })
-  if (answer.status >= 500) tell(answer, request, log)
+  if (answer.status >= 500) logError(answer, request, log)
   if (answer.status === 401)
     reply.header(
       'www-authenticate',
@@ -59,7 +59,7 @@ export function sendError(
 }
 
 /** Logs an error. An error with a retry time but no cause is intentional, as during a restore or overload. */
-function tell(answer: Problem, { id: req_id }: FastifyRequest, log: Logger): void {
+function logError(answer: Problem, { id: req_id }: FastifyRequest, log: Logger): void {
   const { code, cause, retryAfter } = answer
   if (cause === undefined && retryAfter !== undefined)
     log.info({ req_id, code }, 'request rejected')

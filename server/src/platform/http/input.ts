@@ -5,8 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { InvalidInput, Problem, type Refuse, type ValidationIssue } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
-import type { AnyOperation } from './operation.ts'
-import { takesBytes } from './raw-body.ts'
+import { type AnyOperation, takesBytes } from './operation.ts'
 import type { RequestPart } from './validation/issues.ts'
 import { type Checked, compileCheck, type InputCheck } from './validation/validator.ts'
 

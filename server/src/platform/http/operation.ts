@@ -2,9 +2,9 @@
  * An operation as data: its input, responses, permitted callers and handler. Everything that operations share (access
  * control, 422, errors, OpenAPI) is derived from this data.
  */
-import type { Static, TSchema } from 'typebox'
-import type { JsonBytes } from '../../lib/json-bytes.ts'
-import type { JsonText } from '../../lib/json-text.ts'
+
+import Type, { type Static, type TSchema } from 'typebox'
+import type { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
 import type { ProblemCode, Refuse } from '../../lib/problems.ts'
 import type { Tag } from '../../lib/tags.ts'
 import type { OperationAccess, Origin, Restriction } from '../access/index.ts'
@@ -45,7 +45,7 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
  * The input of rules beyond the schemas: the fields that match their schemas, trimmed and with defaults. Fields that
  * already have an issue are omitted.
  */
-export interface Given<C, P, Q, B> {
+export interface OperationInput<C, P, Q, B> {
   caller: C
   path: Partial<Infer<P>>
   query: Partial<Infer<Q>>
@@ -95,14 +95,14 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
    * Checks rules that schemas cannot express, such as rules across fields. Their issues are reported together with
    * those of the schemas. The handler receives the return value, so that a value is parsed only once.
    */
-  refine?: (given: Given<C, P, Q, B>, refuse: Refuse) => K
+  refine?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => K
   /**
    * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected anyway
    * with 403, 404, 409 or 422, so a valid request costs no extra round trip. The response then lists all issues
    * together, in place of a conflict with the record. The command's transaction checks the rules again and has the
    * final say.
    */
-  checkReferences?: (given: Given<C, P, Q, B>, refuse: Refuse) => Promise<void>
+  checkReferences?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => Promise<void>
   /** True if the operation changes nothing although its method is not GET. Limits for writes then do not apply. */
   isRead?: boolean
   /** True if a GET operation counts towards the limits for writes, because each call adds a permanent entry. */
@@ -153,3 +153,12 @@ export function operation<
 >(definition: Operation<C, P, Q, B, R, K, H>): Operation<C, P, Q, B, R, K, H> {
   return definition
 }
+
+/**
+ * The `body` schema of an operation that reads raw bytes and validates them itself, such as a signed message. Without a body, the handler receives an empty buffer. Neither
+ * the content type nor the content is checked, and the operation must declare 422 itself.
+ */
+export const RawBody = Type.Unsafe<Buffer>({})
+
+/** Returns true if the operation reads its body as raw bytes. */
+export const takesBytes = ({ body }: { body?: TSchema }): boolean => body === RawBody

@@ -4,8 +4,7 @@ import { ROLES } from '../../lib/roles.ts'
 import type { Restriction } from '../access/index.ts'
 import { fileOf } from './download.ts'
 import { NOT_MODIFIED } from './etag.ts'
-import type { AnyOperation } from './operation.ts'
-import { takesBytes } from './raw-body.ts'
+import { type AnyOperation, takesBytes } from './operation.ts'
 
 /** The status of a response without a body. */
 export const NO_CONTENT = 204

@@ -1,12 +1,10 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler and status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
-import { JsonBytes } from '../../lib/json-bytes.ts'
-import { JsonText } from '../../lib/json-text.ts'
+import { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
 import { PROBLEMS, Problem } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
 import type { Time } from '../../lib/time.ts'
-import type { Caller, Identity, Origin } from '../access/index.ts'
-import { requireRole } from '../access/index.ts'
+import { type Caller, type Identity, type Origin, requireRole } from '../access/index.ts'
 import type { Conflicts, RequireAvailable } from '../db/index.ts'
 import { isWithin } from '../net/index.ts'
 import type { Logger } from '../observe/log.ts'
@@ -19,9 +17,8 @@ import { sendError, toAnswer } from './errors.ts'
 import { etagOf, matchesEtag, NOT_MODIFIED } from './etag.ts'
 import { whenDone } from './every-request.ts'
 import { inputReader } from './input.ts'
-import type { AnyOperation } from './operation.ts'
+import { type AnyOperation, takesBytes } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
-import { takesBytes } from './raw-body.ts'
 import { codesOf, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
@@ -199,7 +196,7 @@ function authorize(
   request: FastifyRequest,
 ): Promise<void> | undefined {
   if (!op.access.roles) return refuseInMaintenance(op, guards, null)
-  const proven = guards.authenticate(bearerToken(request))
+  const authenticated = guards.authenticate(bearerToken(request))
   const accept = (identity: Identity) => {
     request.caller = callerOf(identity, request)
     const { restriction } = identity
@@ -208,7 +205,7 @@ function authorize(
     requireRole(op.access, request.caller)
     return refuseInMaintenance(op, guards, identity.tenant_id)
   }
-  return proven instanceof Promise ? proven.then(accept) : accept(proven)
+  return authenticated instanceof Promise ? authenticated.then(accept) : accept(authenticated)
 }
 
 /**

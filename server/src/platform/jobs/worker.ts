@@ -182,10 +182,10 @@ export function startJobWorker(
    * Records a job's result, and retries until the database has stored it. Without a recorded result, the job would run
    * again after its lease.
    */
-  async function settle(entry: Running, what: string, tell: () => Promise<unknown>): Promise<void> {
+  async function settle(entry: Running, what: string, save: () => Promise<unknown>): Promise<void> {
     while (!isOver && !entry.isReleased) {
       try {
-        await tell()
+        await save()
         return
       } catch (error) {
         if (!isDatabaseFailure(error))

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
-import { append, SYSTEM } from './append.ts'
+import { append, journalEntry, SYSTEM } from './append.ts'
 import { ensurePartitions } from './partitions.ts'
 
 let database: TestDatabase
@@ -141,5 +141,15 @@ describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', 
     const made = await Promise.all(Array.from({ length: 8 }, () => ensurePartitions(db)))
     expect(made.reduce((sum, count) => sum + count, 0)).toBe((await parts()).length - left.length)
     expect(await months()).toContainEqual(last)
+  })
+})
+
+test('builds an entry with the id and tenant of the row, and no other columns', () => {
+  const row = { id: 7, tenant_id: 3, name: 'Cardiology' }
+  expect(journalEntry('department.created', 'department', row)).toEqual({
+    action: 'department.created',
+    tenant_id: 3,
+    resource_type: 'department',
+    resource_id: 7,
   })
 })

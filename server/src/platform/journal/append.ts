@@ -5,11 +5,12 @@ import type { Caller, Origin } from '../access/index.ts'
 import {
   MAX_RECENT,
   type RecentEntry,
+  type Scopes,
   type SentStatement,
   statement,
   type TenantTx,
 } from '../db/index.ts'
-import type { Action } from './actions.ts'
+import { ACTIONS, type Action } from './actions.ts'
 import './journal.table.ts'
 
 /** The notification topic for every new journal entry. */
@@ -193,4 +194,26 @@ export function rowOf({ user_id, user_email, origin }: Actor, entry: NewEntry): 
     user_agent: origin?.user_agent ?? null,
     request_id: origin?.request_id ?? null,
   }
+}
+
+/** Returns a journal entry about a row. The row becomes the entry's resource, and its tenant the entry's tenant. */
+export function journalEntry<A extends Action>(
+  action: A,
+  resource_type: string,
+  { id, tenant_id }: { id: number | string | null; tenant_id: number | null },
+) {
+  return { action, tenant_id, resource_type, resource_id: id }
+}
+
+/**
+ * Registers the actions of this release, on every node that writes to the journal. Runs before any entry uses them, so
+ * that older nodes of the cluster accept them.
+ */
+export async function enterActions(db: Scopes): Promise<void> {
+  await db.acrossTenants(async (tx) => {
+    tx.send(
+      sql`insert into journal_actions select unnest(${Object.keys(ACTIONS)}::text[])
+        on conflict do nothing`.compile(tx.db),
+    )
+  })
 }

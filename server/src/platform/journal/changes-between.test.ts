@@ -77,9 +77,9 @@ describe('the recorded change of an object', () => {
 
   test('is a single hash if many short values together exceed 4 KiB', () => {
     const after = Object.fromEntries(Array.from({ length: 1000 }, (_, key) => [`k${key}`, key]))
-    const [, told] = settingsOf({ k5: 5 }, after)
+    const [, shown] = settingsOf({ k5: 5 }, after)
     const { k5: _, ...differing } = after
-    expect(told).toEqual({
+    expect(shown).toEqual({
       sha256: createHash('sha256').update(canonical(differing)).digest('hex'),
       bytes: canonical(differing).length,
     })

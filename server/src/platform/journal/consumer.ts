@@ -145,14 +145,14 @@ async function lockPosition(
   tx: TenantTx,
   consumer: string,
 ): Promise<Pick<JournalConsumersTable, 'xid' | 'id'> | undefined> {
-  const held = await tx.db
+  const position = await tx.db
     .selectFrom('journal_consumers')
     .select(['xid', 'id'])
     .where('consumer', '=', consumer)
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
-  if (held) return held
+  if (position) return position
   // Either another process has locked the position, or the consumer is new.
   return tx.db
     .insertInto('journal_consumers')

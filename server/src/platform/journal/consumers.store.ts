@@ -18,7 +18,7 @@ export interface ConsumerPosition {
  * Returns the position of each consumer and its next unread entry.
  * @param horizon a transaction id; transactions below it have ended
  */
-export async function standings(
+export async function findPositions(
   tx: TenantTx,
   consumers: readonly string[],
   horizon: string,

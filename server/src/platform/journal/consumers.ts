@@ -36,8 +36,8 @@ interface ReadersDeps {
 export function openReaders({ db, clock, waits }: ReadersDeps): Readers {
   const consumers: string[] = []
   let health: ReadersHealth = { state: 'ok' }
-  const standings = async (tx: TenantTx) =>
-    waits() ? [] : store.standings(tx, consumers, (await horizonOf(tx)).xid)
+  const findPositions = async (tx: TenantTx) =>
+    waits() ? [] : store.findPositions(tx, consumers, (await horizonOf(tx)).xid)
   return {
     add: (consumer) => void consumers.push(consumer),
     check: () => health,
@@ -48,12 +48,13 @@ export function openReaders({ db, clock, waits }: ReadersDeps): Readers {
       run: async () => {
         const late = isoAt(clock, -LATE_MS)
         health = await db.acrossTenants(
-          async (tx) => healthOf(await standings(tx), late, await store.isAnyPrepared(tx, late)),
+          async (tx) =>
+            healthOf(await findPositions(tx), late, await store.isAnyPrepared(tx, late)),
           'read',
         )
       },
     },
-    fixes: [heldBack(clock, standings)],
+    fixes: [heldBack(clock, findPositions)],
   }
 }
 
@@ -82,7 +83,7 @@ function healthOf(
   return { state: 'degraded', reason, since, runbook: RUNBOOK }
 }
 
-type Standings = (tx: TenantTx) => Promise<store.ConsumerPosition[]>
+type FindPositions = (tx: TenantTx) => Promise<store.ConsumerPosition[]>
 
 const isHeldBack = (all: readonly store.ConsumerPosition[], late: string): boolean =>
   all.some(
@@ -90,7 +91,7 @@ const isHeldBack = (all: readonly store.ConsumerPosition[], late: string): boole
       waiting_since !== null && waiting_since < late && is_settled === false,
   )
 
-const heldBack = (clock: Clock, standings: Standings): Fix => ({
+const heldBack = (clock: Clock, findPositions: FindPositions): Fix => ({
   key: 'journal.held_back',
   title: 'A long transaction blocks the journal readers',
   description:
@@ -102,7 +103,7 @@ const heldBack = (clock: Clock, standings: Standings): Fix => ({
   async detect(tx) {
     const late = isoAt(clock, -LATE_MS)
     const writers = await store.listWriters(tx)
-    const holders = isHeldBack(await standings(tx), late)
+    const holders = isHeldBack(await findPositions(tx), late)
       ? writers.filter(({ begun_at }) => begun_at === null || begun_at < late)
       : []
     const findings = holders.map((holder) => holderFinding(holder, clock))

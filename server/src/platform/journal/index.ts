@@ -8,8 +8,10 @@ export {
   appendAll,
   appendReturning,
   type EntryRow,
+  enterActions,
   insertion,
   JOURNAL_TOPIC,
+  journalEntry,
   type NewEntry,
   ordererOf,
   requireSession,
@@ -19,11 +21,9 @@ export {
 export { changesBetween, differing } from './changes-between.ts'
 export { type ConsumerOptions, consume, type JournalEntry } from './consumer.ts'
 export { openReaders, type Readers } from './consumers.ts'
-export { enterActions } from './entered-actions.ts'
-export { journalEntry } from './entry.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
 export { JOURNAL_TABLES } from './journal.table.ts'
 export { type LostWrites, openLostWrites } from './lost-writes.ts'
 export { partitionsUpkeep } from './partitions.ts'
 export { openReadJournal, type ReadEntry, type ReadJournal } from './read-journal.ts'
-export { openRefusals, type Refusals, writeSeenRefusals } from './refusals.ts'
+export { openRefusals, type Refusals, writeVisibleRefusals } from './refusals.ts'

@@ -79,7 +79,7 @@ export const JOURNAL_TABLES = {
   journal_consumers: 'kept',
   refusals: 'kept',
   journal_resources: 'kept',
-  journal_actions: 'made anew',
+  journal_actions: 'rebuilt',
   lost_writes: 'never touched',
 } as const satisfies RestoreRules
 

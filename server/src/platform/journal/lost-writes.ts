@@ -20,7 +20,7 @@ import { appendAll, type NewEntry, SYSTEM } from './append.ts'
 import * as store from './lost-writes.store.ts'
 
 /** Timeout of the search, which reads at most a hundred keys. After a timeout the server is checked again. */
-const LOOK_MS = 5_000
+const SEARCH_WITHIN_MS = 5_000
 /** Timeout of recording a loss, which may end the sessions of every user of a large installation. */
 const RECORD_MS = 60_000
 /** Maximum number of changes that a finding or a journal entry lists. The count includes all changes. */
@@ -63,7 +63,7 @@ export function openLostWrites(deps: LostWritesDeps): LostWrites {
       if (missing.length > 0) await record(tx, Object.values(server).join(' '), missing, works)
       return missing
     })
-    await withDeadline(Promise.race([found.promise, recording]), LOOK_MS)
+    await withDeadline(Promise.race([found.promise, recording]), SEARCH_WITHIN_MS)
     const missing = await withDeadline(recording, RECORD_MS)
     recent.settle(server, entries, missing)
     if (missing.length === 0) return

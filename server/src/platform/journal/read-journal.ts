@@ -74,7 +74,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
 function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
   const [one, ...others] = resource_ids
   const isOne = one !== undefined && others.length === 0
-  const told = {
+  const shown = {
     ...changes,
     ...(isOne ? {} : { resource_ids }),
     ...(grant_id ? { grant_id } : {}),
@@ -82,7 +82,7 @@ function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntr
   return rowOf(actorOf(caller), {
     ...entry,
     resource_id: isOne ? one : null,
-    ...(Object.keys(told).length > 0 ? { changes: told } : {}),
+    ...(Object.keys(shown).length > 0 ? { changes: shown } : {}),
   })
 }
 

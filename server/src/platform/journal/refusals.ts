@@ -17,7 +17,7 @@ import { append } from './append.ts'
 import type { RefusalsTable } from './journal.table.ts'
 
 const MINUTE = 60_000
-const LOOK_EVERY_MS = 10_000
+const CHECK_EVERY_MS = 10_000
 const BATCH = 200
 
 export interface Refusals {
@@ -79,7 +79,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
       return next.written
     },
 
-    keepWritten(log, everyMs = LOOK_EVERY_MS) {
+    keepWritten(log, everyMs = CHECK_EVERY_MS) {
       const write = () => writeBefore(isoAt(clock, -MINUTE))
       return clock.every(
         everyMs,
@@ -92,7 +92,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
 }
 
 /** Writes the entries of refusals that the caller may see, so that they appear when the caller reads the journal. */
-export async function writeSeenRefusals(
+export async function writeVisibleRefusals(
   db: Scopes,
   caller: Pick<Caller, 'role' | 'tenant_id'>,
 ): Promise<void> {

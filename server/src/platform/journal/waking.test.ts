@@ -95,8 +95,8 @@ describe('a follower that polls once an hour', () => {
     const listener = listenerClient(database.address)
     await listener.connect()
     onTestFinished(() => listener.end())
-    const told: string[] = []
-    listener.on('notification', ({ payload }) => void told.push(payload ?? ''))
+    const notified: string[] = []
+    listener.on('notification', ({ payload }) => void notified.push(payload ?? ''))
     await listener.query('listen wardkeep_changes')
     const words = Array.from({ length: 400 }, (_, index) => `many-${index}`)
     await Promise.all(words.map((word) => write(writer, word)))
@@ -107,7 +107,7 @@ describe('a follower that polls once an hour', () => {
     )
     expect(seen.filter((word) => word.startsWith('many-')).sort()).toEqual(words.sort())
     await listener.query('select 1')
-    expect(new Set(told)).toEqual(new Set(['journal']))
+    expect(new Set(notified)).toEqual(new Set(['journal']))
   })
 
   test('reads entries that an older transaction blocked, even if that wrote none', async () => {

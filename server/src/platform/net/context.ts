@@ -34,7 +34,9 @@ function audienceOf(signal: AbortSignal): Set<() => void> {
   if (known) return known
   const audience = new Set<() => void>()
   waiting.set(signal, audience)
-  signal.addEventListener('abort', () => audience.forEach((tell) => void tell()), { once: true })
+  signal.addEventListener('abort', () => audience.forEach((callback) => void callback()), {
+    once: true,
+  })
   return audience
 }
 

@@ -24,7 +24,7 @@ export function skipInterim(socket: Socket): InterimFilter {
   const read = socket.read.bind(socket)
   let isSkipping = false
   let hasSkipped = false
-  let held: Buffer = Buffer.alloc(0)
+  let buffered: Buffer = Buffer.alloc(0)
 
   /** Removes interim responses from the start of `bytes`. Returns undefined if more bytes are needed to decide. */
   function stripped(bytes: Buffer): Buffer | undefined {
@@ -42,9 +42,9 @@ export function skipInterim(socket: Socket): InterimFilter {
       const chunk = read(size) as Buffer | null
       if (chunk === null || !isSkipping) return chunk
       hasSkipped = true
-      const bytes = held.length > 0 ? Buffer.concat([held, chunk]) : chunk
+      const bytes = buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk
       const rest = stripped(bytes)
-      held = rest === undefined ? bytes : Buffer.alloc(0)
+      buffered = rest === undefined ? bytes : Buffer.alloc(0)
       if (rest !== undefined && rest.length > 0) return rest
     }
   }

@@ -10,7 +10,7 @@ const PAUSE_MS = 200
 /** Delay before retrying an output that is temporarily full, such as a pipe whose reader is slow. */
 const FULL_MS = 10
 /** Maximum number of bytes to buffer for a blocked output. Further lines are dropped and counted. */
-const MOST_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 4 * 1024 * 1024
 /** How often to retry a full output when the process ends. */
 const LAST_TRIES = 50
 
@@ -25,7 +25,7 @@ export interface Lines {
  * @param fd an open file descriptor, which stays open
  * @param most maximum number of bytes to buffer; tests pass less
  */
-export function openLines(fd: number, most = MOST_BYTES): Lines {
+export function openLines(fd: number, most = MAX_BYTES): Lines {
   /** The bytes being written. Bytes that the output rejected remain here and are written first next time. */
   let begun: Buffer = Buffer.alloc(0)
   let waiting = ''

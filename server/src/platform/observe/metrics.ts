@@ -46,9 +46,9 @@ function processMetrics(): Registry {
 
 /**
  * Creates the metrics of a service.
- * @param isHeld returns true while outgoing mails, webhooks and messages are paused, as in a restored copy
+ * @param isPaused returns true while outgoing mails, webhooks and messages are paused, as in a restored copy
  */
-export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Metrics {
+export function openMetrics(isPaused: () => boolean, log: Logger, clock: Time): Metrics {
   const registry = new Registry()
   for (const { name } of processMetrics().getMetricsAsArray())
     registry.registerMetric(processMetrics().getSingleMetric(name) as Metric)
@@ -57,7 +57,7 @@ export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Me
     help: '1 while outgoing mails, webhooks and messages are held until an operator releases them',
     registers: [registry],
     collect() {
-      this.set(isHeld() ? 1 : 0)
+      this.set(isPaused() ? 1 : 0)
     },
   })
   const requests = new Counter({
@@ -96,7 +96,7 @@ export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Me
         if (request.url !== '/metrics') return void response.writeHead(404).end()
         response
           .writeHead(200, { 'content-type': registry.contentType })
-          .end(await tell(registry, log, clock))
+          .end(await render(registry, log, clock))
       })
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject).listen(port, host, resolve)
@@ -107,8 +107,8 @@ export function openMetrics(isHeld: () => boolean, log: Logger, clock: Time): Me
 }
 
 /** Returns all metrics as text. Omits metrics that fail or take too long, and logs the reason. */
-async function tell(registry: Registry, log: Logger, clock: Time): Promise<string> {
-  const told = await Promise.all(
+async function render(registry: Registry, log: Logger, clock: Time): Promise<string> {
+  const rendered = await Promise.all(
     registry
       .getMetricsAsArray()
       .map(({ name }) =>
@@ -119,10 +119,10 @@ async function tell(registry: Registry, log: Logger, clock: Time): Promise<strin
         ),
       ),
   )
-  return `${told.filter((series) => series !== undefined).join('\n\n')}\n`
+  return `${rendered.filter((series) => series !== undefined).join('\n\n')}\n`
 }
 
-async function inTime(clock: Time, telling: Promise<string>): Promise<string> {
-  if (await within(clock, PATIENCE_MS, telling)) return telling
+async function inTime(clock: Time, rendering: Promise<string>): Promise<string> {
+  if (await within(clock, PATIENCE_MS, rendering)) return rendering
   throw new Error(`the metric took longer than ${PATIENCE_MS / 1000} seconds`)
 }

@@ -13,10 +13,10 @@ interface Place {
   waiting: (() => void)[]
 }
 
-export type Admit = <S extends { standings: readonly GuessCounts[] }, T>(
+export type Admit = <S extends { counters: readonly GuessCounts[] }, T>(
   counts: readonly GuessCount[],
-  look: () => Promise<S>,
-  work: (seen: S, wait: number) => Promise<T>,
+  readCounts: () => Promise<S>,
+  work: (read: S, wait: number) => Promise<T>,
 ) => Promise<T>
 
 /**
@@ -55,22 +55,22 @@ export function openAdmission(keyOf: (count: GuessCount) => string): Admit {
     }
   }
 
-  return async (counts, look, work) => {
+  return async (counts, readCounts, work) => {
     const keys = counts.map(keyOf)
     const own = keys.map(enter)
     try {
       for (;;) {
         const failed = own.map((place) => place.failed)
-        const seen = await look()
-        const wait = Math.max(...seen.standings.map((standing) => standing.wait))
-        if (wait > 0) return await work(seen, wait)
+        const read = await readCounts()
+        const wait = Math.max(...read.counters.map((counter) => counter.wait))
+        if (wait > 0) return await work(read, wait)
         if (own.some((place, index) => place.failed !== failed[index])) continue
         const busy = own.find(({ underWay }, index) => {
           const { rule } = counts[index] as GuessCount
-          const failures = (seen.standings[index]?.failures ?? 0) + underWay
+          const failures = (read.counters[index]?.failures ?? 0) + underWay
           return underWay > 0 && (rule.oneByOne || failures >= rule.free)
         })
-        if (!busy) return await make(own, () => work(seen, 0))
+        if (!busy) return await make(own, () => work(read, 0))
         await new Promise<void>((resolve) => busy.waiting.push(resolve))
       }
     } finally {

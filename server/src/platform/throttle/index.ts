@@ -29,7 +29,7 @@ export type GuessRefusal = 404 | 409 | ProblemCode
 
 export interface Throttle {
   /**
-   * Runs `work` with the result of `look` and the longest delay of the counts. The caller decides how to respond to a
+   * Runs `work` with the result of `readCounts` and the longest delay of the counts. The caller decides how to respond to a
    * delay. Without a delay, runs as many guesses in parallel as the counts allow. If the guess is wrong, `work` must
    * count the failure and throw.
    */
@@ -37,9 +37,9 @@ export interface Throttle {
   /**
    * Returns the states of the counts in the given order, read in the caller's transaction. Sends its query immediately.
    */
-  standings(tx: TenantTx, counts: readonly GuessCount[]): Promise<GuessCounts[]>
+  readCounters(tx: TenantTx, counts: readonly GuessCount[]): Promise<GuessCounts[]>
   /** Returns the state of a count that the caller has read with its own query (see `tallyOf`). */
-  standingOf(tally: Tallied): GuessCounts
+  counterOf(tally: Tallied): GuessCounts
   /** Counts a failure in the caller's transaction. */
   fail(tx: TenantTx, counts: readonly GuessCount[]): Promise<void>
   /** Clears the failures of a count. Only logs an error, because the correct guess must succeed anyway. */
@@ -70,24 +70,24 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
   const oneByOne = keyedQueue<string>({ perKey: 1 })
   const admit = openAdmission((count) => keyOf(count).toString('hex'))
 
-  async function standings(tx: TenantTx, counts: readonly GuessCount[]): Promise<GuessCounts[]> {
+  async function readCounters(tx: TenantTx, counts: readonly GuessCount[]): Promise<GuessCounts[]> {
     const keys = counts.map(keyOf)
     const known = await store.findTallies(tx, keys, isoAt(clock))
-    return keys.map((key) => standingOf(known.find((one) => one.key.equals(key))))
+    return keys.map((key) => counterOf(known.find((one) => one.key.equals(key))))
   }
 
-  function standingOf(tally: Tallied | undefined): GuessCounts {
+  function counterOf(tally: Tallied | undefined): GuessCounts {
     if (!tally) return { failures: 0, wait: 0 }
     return { failures: tally.failures, wait: Math.max(Date.parse(tally.free_at) - clock.now(), 0) }
   }
 
-  const standingsOf = (counts: readonly GuessCount[]) =>
-    db.acrossTenants((tx) => standings(tx, counts), 'read')
+  const readCountersOf = (counts: readonly GuessCount[]) =>
+    db.acrossTenants((tx) => readCounters(tx, counts), 'read')
 
   /** Returns true if one of the counts has a failure. Throws Problem 429 during a delay. */
   async function refuseWaiting(counts: readonly GuessCount[]): Promise<boolean> {
-    const found = await standingsOf(counts)
-    const wait = Math.max(...found.map((standing) => standing.wait))
+    const found = await readCountersOf(counts)
+    const wait = Math.max(...found.map((counter) => counter.wait))
     if (wait > 0) throw tooMany(wait)
     return found.some(({ failures }) => failures > 0)
   }
@@ -116,8 +116,8 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
 
   return {
     admit,
-    standings,
-    standingOf,
+    readCounters,
+    counterOf,
     fail: countFailures,
     clear,
     guess: (counts, attempt) =>
@@ -142,8 +142,8 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
     countRefusals: (count, refusal, work) =>
       admit(
         [count],
-        async () => ({ standings: await standingsOf([count]) }),
-        async (_seen, wait) => {
+        async () => ({ counters: await readCountersOf([count]) }),
+        async (_read, wait) => {
           if (wait > 0) throw tooMany(wait)
           try {
             return await work()

@@ -1,6 +1,6 @@
 /** All validation errors of a request are reported at once, from every rule, and before the record is looked up. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { takesBytes } from '../../../src/platform/http/raw-body.ts'
+import { takesBytes } from '../../../src/platform/http/operation.ts'
 import {
   type Clinic,
   makeClinic,

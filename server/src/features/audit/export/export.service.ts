@@ -23,7 +23,7 @@ import {
   actorOf,
   appendReturning,
   ordererOf,
-  writeSeenRefusals,
+  writeVisibleRefusals,
 } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import * as store from '../audit.store.ts'
@@ -129,7 +129,7 @@ export function auditExports(deps: ExportDeps): AuditExports {
     const { caller } = exported
     const release = takeSlot(caller.user_id)
     try {
-      await writeSeenRefusals(db, caller)
+      await writeVisibleRefusals(db, caller)
       const start = await journal(exported, 'started')
       yield* tracked(exported, start)
     } finally {

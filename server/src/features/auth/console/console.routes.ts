@@ -2,9 +2,9 @@
 import Type from 'typebox'
 import { anyone } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
+import { Credentials } from '../auth.schema.ts'
 import { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import { SIGN_IN_REFUSALS } from '../sign-in/sign-in.routes.ts'
-import { Credentials } from '../sign-in/sign-in.schema.ts'
 import type { ConsoleSessions } from './console.service.ts'
 import { type AskWelcome, Welcome } from './welcome.ts'
 

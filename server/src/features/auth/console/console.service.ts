@@ -3,13 +3,13 @@
 import type { Origin } from '../../../platform/access/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
+import type { Credentials } from '../auth.schema.ts'
 import type { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import type { Credentials } from '../sign-in/sign-in.schema.ts'
 import type { SignIn } from '../sign-in/sign-in.service.ts'
 
 /** Reads and writes the cookie that contains the refresh token of the browser's session. */
-interface TokenKeeper {
+interface TokenCookie {
   readonly token: string | undefined
   keep(token: string): void
   clear(): void
@@ -19,15 +19,15 @@ export interface ConsoleSessions {
   /** Signs in like `SignIn.login`. Then ends the previous session of the same browser. */
   signIn(
     credentials: Credentials,
-    call: { host: string; origin: Origin; browser: TokenKeeper },
+    call: { host: string; origin: Origin; browser: TokenCookie },
   ): Promise<ConsoleTokens>
   /**
    * Refreshes the browser's session. Returns undefined if the browser sends no cookie.
    * @throws Problem 401 if the session has ended, 503 during a restore
    */
-  refresh(browser: TokenKeeper, origin: Origin): Promise<ConsoleTokens | undefined>
+  refresh(browser: TokenCookie, origin: Origin): Promise<ConsoleTokens | undefined>
   /** Ends the session that the cookie belongs to. Does nothing without a cookie. */
-  signOut(browser: TokenKeeper, origin: Origin): Promise<void>
+  signOut(browser: TokenCookie, origin: Origin): Promise<void>
 }
 
 export function consoleSessions(

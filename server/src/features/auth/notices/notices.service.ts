@@ -9,7 +9,7 @@ import { findClinic, findRecipient } from './notices.store.ts'
  * Sends a notice to the owner of an account, in the transaction of the change. Sends nothing to an unconfirmed address,
  * because it may belong to someone else.
  */
-export type Tell = (
+export type NotifyOwner = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
   news: News,
@@ -37,7 +37,7 @@ export function noticeToFormerAddress({
   }
 }
 
-export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): Tell {
+export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): NotifyOwner {
   return async (tx, user, news, isNameTheirs = true) => {
     const recipient = await findRecipient(tx, user)
     if (!recipient) return
@@ -51,7 +51,7 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
  * Notifies applicants whether their registration was approved, in the transaction of the decision. For a refusal, call
  * it before deleting the account. Sends nothing to an unconfirmed address.
  */
-export type TellApplicant = (
+export type NotifyApplicant = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
   decision: 'approved' | 'refused',
@@ -66,7 +66,7 @@ export function noticesToApplicants({
 }: {
   mailer: Mailer
   publicUrl: string
-}): TellApplicant {
+}): NotifyApplicant {
   return async (tx, user, decision) => {
     const recipient = await findRecipient(tx, user)
     if (!recipient) return

@@ -14,7 +14,7 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { markVerified, setPassword } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
-import type { AddressLeft, Tell } from '../notices/notices.service.ts'
+import type { AddressLeft, NotifyOwner } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
@@ -36,7 +36,7 @@ export interface RecoveryDeps {
   passwords: Passwords
   sessions: Sessions
   mailer: Mailer
-  tell: Tell
+  notifyOwner: NotifyOwner
   addressLeft: AddressLeft
   /** Functions that remove what a stranger may have added to an account, such as a second factor or a linked chat. */
   disown: readonly Disown[]
@@ -162,7 +162,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     await store.voidTokens(tx, user)
     const which = { tenantId: user.tenant_id, userId: user.id }
     await deps.sessions.end(tx, which, 'password_changed')
-    await deps.tell(tx, user, { kind: 'password_changed' }, isNameTheirs)
+    await deps.notifyOwner(tx, user, { kind: 'password_changed' }, isNameTheirs)
   }
 
   const links = sendingLinks(deps)

@@ -1,7 +1,7 @@
 /** Codes of the second factor: time-based codes (RFC 6238), and recovery codes for users who lost their phone. */
 import { createHash, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
-import { typedCode } from '../../../lib/typed-code.ts'
+import { typedCode } from '../../../lib/pasted.ts'
 
 /** The length of a time step in seconds. Codes of the previous and the next step are accepted too (RFC 6238 §5.2). */
 const PERIOD = 30

@@ -1,18 +1,24 @@
 /** Enrols, verifies and removes the second factor (RFC 6238, decisions §3). */
+
 import { renderSVG } from 'uqr'
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import { InvalidInput, orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Admin, Caller } from '../../../platform/access/index.ts'
-import type { KeyRing } from '../../../platform/crypto/index.ts'
+import {
+  type KeyRing,
+  placeIn,
+  type SealedPlace,
+  type SealedTable,
+} from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import { findTenant } from '../../tenants/index.ts'
 import type { CheckPassword, OnUser } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
-import type { Tell } from '../notices/notices.service.ts'
+import type { NotifyOwner } from '../notices/notices.service.ts'
+import { requireSignedIn } from '../sessions/ending.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import { requireSignedIn } from '../sessions/signed-in.ts'
 import {
   describeSecret,
   hashRecoveryCode,
@@ -21,9 +27,18 @@ import {
   RECOVERY_CODES,
   stepOf,
 } from './codes.ts'
-import { totpSecretPlace } from './sealed.ts'
 import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
+
+/** The encrypted column of the second factor, which contains the TOTP secret. */
+export const SECOND_FACTORS: SealedTable = {
+  table: 'second_factors',
+  id: { column: 'user_id', type: 'bigint' },
+  columns: ['sealed_secret'],
+}
+
+const totpSecretPlace = (userId: number): SealedPlace =>
+  placeIn(SECOND_FACTORS, 'sealed_secret', userId)
 
 const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
@@ -36,7 +51,7 @@ export interface SecondFactorDeps {
   keyRing: KeyRing
   throttle: Throttle
   sessions: Sessions
-  tell: Tell
+  notifyOwner: NotifyOwner
   checkPassword: CheckPassword
   onUser: OnUser
 }
@@ -77,7 +92,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
    * Verifies the password. Only users who must enrol a factor and have just signed in may omit the password.
    * @throws InvalidInput if a required password is missing
    */
-  async function prove(caller: Caller, password: string | undefined): Promise<void> {
+  async function requirePassword(caller: Caller, password: string | undefined): Promise<void> {
     if (password !== undefined) return void (await deps.checkPassword(caller, password))
     const isFresh =
       caller.restriction === 'enrolment' && (await deps.sessions.isStartedWithin(caller, FRESH_FOR))
@@ -92,7 +107,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
    * lock, so they cannot end the session in between.
    * @throws Problem 401 if the session has ended
    */
-  async function holdOwn(tx: TenantTx, caller: Caller): Promise<void> {
+  async function lockOwnAccount(tx: TenantTx, caller: Caller): Promise<void> {
     await accounts.lockAccount(tx, { id: caller.user_id, tenant_id: caller.tenant_id })
     await requireSignedIn(tx, caller)
   }
@@ -129,12 +144,12 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   ): Promise<void> {
     if ((await disown(tx, actorOf(caller), user)) !== 'confirmed') return
     await deps.sessions.end(tx, { tenantId: user.tenant_id, userId: user.id }, 'factor_removed')
-    await deps.tell(tx, user, { kind: 'factor_removed' })
+    await deps.notifyOwner(tx, user, { kind: 'factor_removed' })
   }
 
   return {
     async setUp(caller, password) {
-      await prove(caller, password)
+      await requirePassword(caller, password)
       return db.inTenant(caller.tenant_id, async (tx) => {
         const secret = newTotpSecret()
         const tenantKeys = await keyRing.forWriting(tx, caller.tenant_id)
@@ -160,7 +175,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     enable: (caller, code) =>
       deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
         db.inTenant(caller.tenant_id, async (tx) => {
-          await holdOwn(tx, caller)
+          await lockOwnAccount(tx, caller)
           const factor = await store.lockFactor(tx, caller.user_id)
           if (!factor) throw new Problem('totp_not_set_up')
           if (factor.confirmed_at) throw new Problem('totp_enabled')
@@ -173,7 +188,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
           const user = { id: userId, tenant_id: tenantId }
           await record(tx, actorOf(caller), user, 'auth.totp_enabled')
-          await deps.tell(tx, user, { kind: 'factor_enabled' })
+          await deps.notifyOwner(tx, user, { kind: 'factor_enabled' })
           return codes
         }),
       ),
@@ -181,7 +196,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     async disable(caller, password) {
       await deps.checkPassword(caller, password)
       await db.inTenant(caller.tenant_id, async (tx) => {
-        await holdOwn(tx, caller)
+        await lockOwnAccount(tx, caller)
         if (await store.isDemanded(tx, caller.user_id)) throw new Problem('totp_demanded')
         await remove(tx, caller, { id: caller.user_id, tenant_id: caller.tenant_id })
       })
@@ -208,7 +223,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
       if (!(await store.takeRecoveryCode(tx, userId, hash, isoAt(clock)))) return false
       const codesLeft = await store.countRecoveryCodes(tx, userId)
       const user = { id: userId, tenant_id: tx.tenantId as number }
-      await deps.tell(tx, user, { kind: 'recovery_code_used', codesLeft })
+      await deps.notifyOwner(tx, user, { kind: 'recovery_code_used', codesLeft })
       return true
     },
   }

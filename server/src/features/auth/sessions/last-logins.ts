@@ -8,7 +8,7 @@ import { flights } from '../../../lib/shared-loads.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import { findLastLogin } from './sessions.store.ts'
 
-const MAX_HELD = 20_000
+const MAX_CACHED = 20_000
 /**
  * Equals the time for which a node trusts cached session states after losing contact with the database (decision 0004).
  */
@@ -21,21 +21,21 @@ export interface LastLogins {
 }
 
 export function lastLogins(db: Scopes): LastLogins {
-  const held = new LRUCache<number, { at: string | null }>({ max: MAX_HELD, ttl: BELIEVED_MS })
+  const cached = new LRUCache<number, { at: string | null }>({ max: MAX_CACHED, ttl: BELIEVED_MS })
   const loads = flights<number, string | null>()
 
   return {
     of(tenantId, userId) {
-      const known = held.get(userId)
+      const known = cached.get(userId)
       if (known) return known.at
       return loads.join(
         userId,
         () => db.inTenant(tenantId, (tx) => findLastLogin(tx, userId), 'read'),
-        (at) => held.set(userId, { at }),
+        (at) => cached.set(userId, { at }),
       )
     },
     forget(userId) {
-      held.delete(userId)
+      cached.delete(userId)
       loads.voidIf((loading) => loading === userId)
     },
   }

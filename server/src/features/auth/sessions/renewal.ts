@@ -14,6 +14,7 @@ import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
+import { sessionEntry } from './ending.ts'
 import {
   type ForConsole,
   type IssuedSession,
@@ -21,7 +22,6 @@ import {
   issuedTokens,
 } from './issued-tokens.ts'
 import type { SessionStates } from './session-states.ts'
-import { sessionEntry } from './sessions.journal.ts'
 import type { TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 

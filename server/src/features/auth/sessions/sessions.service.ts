@@ -10,15 +10,14 @@ import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessClaims } from '../tokens/access-tokens.ts'
 import { newToken } from '../tokens/opaque-tokens.ts'
 import { admit } from './admission.store.ts'
+import { sessionEnded, sessionEntry } from './ending.ts'
 import type { IssuedSession } from './issued-tokens.ts'
 import type { LastLogins } from './last-logins.ts'
 import { type Renewal, type RenewalDeps, renewing } from './renewal.ts'
 import { restrictionOf } from './restriction.ts'
-import { sessionEntry } from './sessions.journal.ts'
 import type { OwnProfile, Session } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 import { type SignOut, signingOut } from './sign-out.ts'
-import { sessionEnded } from './signed-in.ts'
 
 /** The idle limit and the maximum lifetime of an API session. Superadmins must sign in daily. */
 const LIFE = { idle: 14 * DAY, longest: 90 * DAY }

@@ -149,19 +149,19 @@ export function openGuesses(
   }
 
   /** Reads the counters and accounts that sign-in needs before hashing, in one transaction and one round trip. */
-  function look(asked: SignInRequest) {
+  function findPlaces(asked: SignInRequest) {
     return db.acrossTenants(async (tx) => {
       const asking = Promise.all([
-        throttle.standings(tx, sharedCounts(asked)),
+        throttle.readCounters(tx, sharedCounts(asked)),
         candidatesOf(tx, asked),
       ])
       tx.end()
-      const [standings, candidates] = await asking
+      const [counters, candidates] = await asking
       const places = Array.from({ length: placesOf(asked) }, (_, index): SignInPlace => {
         const candidate = candidates[index]
-        return candidate && { ...candidate, own: throttle.standingOf(candidate.own) }
+        return candidate && { ...candidate, own: throttle.counterOf(candidate.own) }
       })
-      return { standings, places }
+      return { counters, places }
     }, 'read')
   }
 
@@ -177,9 +177,9 @@ export function openGuesses(
   ): Promise<T> {
     return throttle.admit(
       sharedCounts(asked),
-      () => look(asked),
-      ({ places }, held) => {
-        const wait = Math.max(held, late.network, late.pair)
+      () => findPlaces(asked),
+      ({ places }, throttleWait) => {
+        const wait = Math.max(throttleWait, late.network, late.pair)
         const isLetBe = (place: SignInPlace) =>
           wait === 0 || (late.pair === 0 && place?.is_known && place.own.wait === 0)
         return work({

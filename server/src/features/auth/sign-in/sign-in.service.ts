@@ -13,6 +13,7 @@ import { type RateLimiter, type Throttle, tooMany } from '../../../platform/thro
 import { findAskedTenantId } from '../../tenants/index.ts'
 import { recordSignIn } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
+import type { Credentials } from '../auth.schema.ts'
 import type { SecondFactor } from '../second-factor/second-factor.service.ts'
 import type { IssuedSession } from '../sessions/issued-tokens.ts'
 import { restrictionOf } from '../sessions/restriction.ts'
@@ -20,7 +21,6 @@ import type { TokenResponse } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import type { AskTenant } from './asked-tenant.ts'
 import { type Guess, openGuesses, type SignInRequest } from './guesses.ts'
-import type { Credentials } from './sign-in.schema.ts'
 
 export interface SignInDeps {
   db: Scopes
@@ -148,7 +148,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /** Starts the session if a concurrent sign-in has replaced the hash of the same password, else returns undefined. */
-  async function startAnew(
+  async function startWithNewHash(
     { id, tenant_id, password_hash }: WithPassword,
     trying: Attempt,
   ): Promise<IssuedSession | undefined> {
@@ -174,7 +174,7 @@ export function signInService(deps: SignInDeps): SignIn {
     const started =
       (await startAtOnce(account, trying)) ??
       (await start(account, trying)) ??
-      (await startAnew(account, trying))
+      (await startWithNewHash(account, trying))
     // The code was wrong, or the account was blocked or got a new password during the check.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)

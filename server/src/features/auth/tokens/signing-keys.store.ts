@@ -31,13 +31,13 @@ export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKey
 export async function retireKey(
   tx: TenantTx,
   now: string,
-  madeBefore = 'infinity',
+  createdBefore = 'infinity',
 ): Promise<boolean> {
   const result = await tx.db
     .updateTable('signing_keys')
     .set({ retired_at: now })
     .where('retired_at', 'is', null)
-    .where('created_at', '<', madeBefore)
+    .where('created_at', '<', createdBefore)
     .executeTakeFirst()
   return result.numUpdatedRows === 1n
 }

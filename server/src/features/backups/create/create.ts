@@ -1,11 +1,11 @@
 /** Creates a backup: takes a snapshot, writes the file to the store, and reads it back to compare checksums. */
 
 import { createHash } from 'node:crypto'
-import { letGo, lettingGo } from '../../../lib/free-memory.ts'
+import { releaseChunk, releasingChunks } from '../../../lib/free-memory.ts'
 import type { PgConnection } from '../../../platform/db/index.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { FORMAT, type Header } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { fileName, sidecarName } from '../file/names.ts'
 import { type Rest, resting } from '../file/paced.ts'
 import { readBackup } from '../file/read.ts'
@@ -13,7 +13,7 @@ import { writeSigned } from '../file/signed-text.ts'
 import { writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
 import { type Progress, readingBack } from '../work/progress.ts'
-import type { Job, Made } from '../work/work.store.ts'
+import type { CreatedBackup, Job } from '../work/work.store.ts'
 import { takeSnapshot } from './snapshot.store.ts'
 
 /** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
@@ -22,7 +22,7 @@ const WRITING = 0.8
 const SHRINKS_TO = 0.3
 
 export interface CreateDeps {
-  keeper: Keeper
+  backupKeys: BackupKeys
   store: Store
   /** The names of the tables to back up. */
   tables: readonly string[]
@@ -40,7 +40,7 @@ export interface BackupProgress {
 }
 
 /** Selects the database state to back up. Defaults to the current state. */
-export interface Seen {
+export interface BackupSource {
   /** The name of a snapshot that another open transaction exported. */
   snapshotName?: string
   /** The time (ISO 8601) up to which a standby has replayed all changes. */
@@ -55,10 +55,10 @@ export interface Seen {
 export async function createBackup(
   client: PgConnection,
   job: Pick<Job, 'backup_id' | 'type' | 'tenant_id'>,
-  { keeper, store, tables }: CreateDeps,
+  { backupKeys, store, tables }: CreateDeps,
   watch: BackupProgress,
-  { snapshotName, begunAt }: Seen = {},
-): Promise<Made> {
+  { snapshotName, begunAt }: BackupSource = {},
+): Promise<CreatedBackup> {
   const snapshot = await takeSnapshot(client, tables, job.tenant_id, snapshotName)
   watch.holding(snapshot.pid)
   const header: Header = {
@@ -69,21 +69,25 @@ export async function createBackup(
     tenant_id: job.tenant_id,
     created_at: begunAt ?? snapshot.at,
     ...snapshot.schema,
-    keys: { ...snapshot.keys, root_key: keeper.fingerprint },
+    keys: { ...snapshot.keys, root_key: backupKeys.fingerprint },
     tables: snapshot.tables,
     ...(snapshot.sequences ? { sequences: snapshot.sequences } : {}),
   }
   // The size of one tenant's rows is unknown in advance. The store checks free space while it writes the file.
   if (job.tenant_id === null) await store.requireRoom(snapshot.estimate.bytes * SHRINKS_TO)
   let rows = 0
-  const file = writeBackup({ header, rows: snapshot.rows, rest: watch.rest }, keeper, (count) => {
-    rows += count
-    const total = Math.max(rows, snapshot.estimate.rows, 1)
-    const share = (WRITING * rows) / total
-    watch.progress({ share, phase: 'Writing the file', done: rows, total, unit: 'records' })
-  })
+  const file = writeBackup(
+    { header, rows: snapshot.rows, rest: watch.rest },
+    backupKeys,
+    (count) => {
+      rows += count
+      const total = Math.max(rows, snapshot.estimate.rows, 1)
+      const share = (WRITING * rows) / total
+      watch.progress({ share, phase: 'Writing the file', done: rows, total, unit: 'records' })
+    },
+  )
   const name = fileName(job.backup_id, null)
-  const written = measure(lettingGo(file))
+  const written = measure(releasingChunks(file))
   await store.write(name, written.source, watch.signal)
   await snapshot.release()
   const { size_bytes, sha256 } = written.result()
@@ -91,7 +95,7 @@ export async function createBackup(
     watch.progress(readingBack(WRITING, bytes, size_bytes)),
   )
   const made = { size_bytes, sha256, records: rows, schema_version: header.schema_version }
-  await writeSidecar(store, keeper, header, made, watch.signal)
+  await writeSidecar(store, backupKeys, header, made, watch.signal)
   return { ...made, locked_until: await store.lockedUntil(sidecarName(job.backup_id)) }
 }
 
@@ -107,7 +111,7 @@ async function compareStored(
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
-  for await (const bytes of resting(read.source, rest)) letGo(bytes)
+  for await (const bytes of resting(read.source, rest)) releaseChunk(bytes)
   requireSame(name, sha256, read.result())
 }
 
@@ -135,26 +139,26 @@ function requireSame(name: string, written: string, read: { sha256: string }): v
  */
 export async function verifyFile(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   { name, sha256 }: { name: string; sha256: string | null },
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
   const read = readFrom(store, name, signal, onBytes)
-  await readBackup(read.source, keeper, {})
+  await readBackup(read.source, backupKeys, {})
   if (sha256 !== null) requireSame(name, sha256, read.result())
 }
 
 /** Writes the list entry (the JSON description) of a backup to the store. Replaces an existing entry. */
 export async function writeSidecar(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   { tables: _, migrations: __, sequences: ___, ...header }: Header,
-  { size_bytes, sha256, records, schema_version }: Omit<Made, 'locked_until'>,
+  { size_bytes, sha256, records, schema_version }: Omit<CreatedBackup, 'locked_until'>,
   signal: AbortSignal,
 ): Promise<void> {
   const value = { ...header, size_bytes, sha256, records, schema_version }
-  await writeSigned(store, keeper, sidecarName(header.backup_id), value, signal)
+  await writeSigned(store, backupKeys, sidecarName(header.backup_id), value, signal)
 }
 
 /** Passes the bytes of a source through while measuring their total size and SHA-256. */

@@ -1,6 +1,6 @@
 /** Creates backups from a replica, so that reading all tables does not slow down the primary. */
 import type { PgConnection, Replica } from '../../../platform/db/index.ts'
-import { findBeginning, type Job, type Made } from '../work/work.store.ts'
+import { type CreatedBackup, findBeginning, type Job } from '../work/work.store.ts'
 import { type BackupProgress, type CreateDeps, createBackup } from './create.ts'
 
 /** How long a backup waits for the replica to catch up. No user waits for this. */
@@ -21,7 +21,7 @@ export async function createOnReplica(
   job: Job,
   deps: OnReplicaDeps,
   watch: BackupProgress,
-): Promise<Made> {
+): Promise<CreatedBackup> {
   const standby = await deps.replica?.open({
     name: 'backup',
     waitMs: REPLAYED_WITHIN_MS,

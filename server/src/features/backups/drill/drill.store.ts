@@ -19,7 +19,7 @@ export function newestFull(
 }
 
 /** The scope of a verified backup. */
-interface Proven {
+interface VerifiedScope {
   type: BackupType
   tenant_id: number | null
 }
@@ -30,8 +30,8 @@ export interface DrilledFile {
   rewritten_at: string | null
 }
 
-const PROVEN = { verified_at: sql<string>`now()`, fault: null }
-const DISPROVEN = {
+const VERIFIED = { verified_at: sql<string>`now()`, fault: null }
+const NOT_VERIFIED = {
   verified_at: null,
   fault: 'The file could not be read completely, or a test restore failed',
 }
@@ -40,14 +40,14 @@ export const UNREAD = { fault: 'The store did not hand it out when it was to be 
 
 /** Records a successful test restore. Returns the backup's scope, or undefined if the file was deleted or replaced. */
 export const saveDrill = (tx: TenantTx, file: DrilledFile, seconds: number) =>
-  save(tx, file, { ...PROVEN, drill_seconds: seconds })
+  save(tx, file, { ...VERIFIED, drill_seconds: seconds })
 
 /**
  * Records whether the whole file could be verified. Returns the scope of the backup, or undefined if the file was
  * deleted or replaced.
  */
-export const saveVerified = (tx: TenantTx, file: DrilledFile, isProven: boolean) =>
-  save(tx, file, isProven ? PROVEN : DISPROVEN)
+export const saveVerified = (tx: TenantTx, file: DrilledFile, isVerified: boolean) =>
+  save(tx, file, isVerified ? VERIFIED : NOT_VERIFIED)
 
 /** Records that the store was reachable but did not return the file. */
 export const saveUnread = (tx: TenantTx, file: DrilledFile) => save(tx, file, UNREAD)
@@ -55,11 +55,11 @@ export const saveUnread = (tx: TenantTx, file: DrilledFile) => save(tx, file, UN
 function save(
   tx: TenantTx,
   { id, rewritten_at }: DrilledFile,
-  proof: (typeof PROVEN | typeof DISPROVEN | typeof UNREAD) & { drill_seconds?: number },
-): Promise<Proven | undefined> {
+  result: (typeof VERIFIED | typeof NOT_VERIFIED | typeof UNREAD) & { drill_seconds?: number },
+): Promise<VerifiedScope | undefined> {
   return tx.db
     .updateTable('backups')
-    .set({ checked_at: sql`now()`, ...proof })
+    .set({ checked_at: sql`now()`, ...result })
     .where('id', '=', id)
     .where('rewritten_at', 'is not distinct from', rewritten_at)
     .returning(['type', 'tenant_id'])

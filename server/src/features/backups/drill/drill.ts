@@ -5,15 +5,15 @@
 import type { DatabaseAddress } from '../../../platform/db/index.ts'
 import { notesIn } from '../erase/purge-notes.ts'
 import type { Header } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 import type { Store } from '../stores/store.ts'
 import { onThrowAwayServer, type ThrowAwayDeps } from './temporary-server.ts'
 
 export interface DrillDeps extends ThrowAwayDeps {
-  keeper: Keeper
+  backupKeys: BackupKeys
   /** Verifies that the restored data can be decrypted. @throws if it cannot */
-  prove(address: DatabaseAddress): Promise<void>
+  verify(address: DatabaseAddress): Promise<void>
   /** The stores with the notes of purged tenants, whose data must not be restored. */
   stores: readonly Store[]
 }
@@ -36,19 +36,19 @@ export function drill(
   size: number,
   deps: DrillDeps,
 ): Promise<Drilled> {
-  const { keeper, prove, stores } = deps
+  const { backupKeys, verify, stores } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
     const begun = performance.now()
-    const notes = await notesIn(stores, keeper, deps.log)
+    const notes = await notesIn(stores, backupKeys, deps.log)
     const restored = await restoreIntoEmpty(file, {
       address,
-      keeper,
+      backupKeys,
       log,
       notes,
       recordNotes: [],
       purgedRecords: [],
     })
-    await prove(address)
+    await verify(address)
     return { ...restored, seconds: (performance.now() - begun) / 1000 }
   })
 }

@@ -17,7 +17,7 @@ import { appendBackupEvent } from '../backups.journal.ts'
 import { fileName } from '../file/names.ts'
 import { OtherReleaseError } from '../restore-into-empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
-import type { HeldBackup } from '../work/reading.ts'
+import type { BackupReadLocks } from '../work/reading.ts'
 import { type DrilledFile, newestFull, saveDrill, saveVerified } from './drill.store.ts'
 import { type DrillDeps, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './temporary-server.ts'
@@ -33,7 +33,7 @@ export interface PlannedDrillDeps extends Omit<DrillDeps, 'stores'> {
   db: Scopes
   jobs: Jobs
   store: Store
-  reading: HeldBackup
+  reading: BackupReadLocks
   cron: Cron | undefined
 }
 
@@ -68,16 +68,16 @@ export async function drillNamed(
 ): Promise<number> {
   const { db, log, reading } = deps
   const { id } = file
-  await using _held = await reading.hold(id)
+  await using _lock = await reading.lock(id)
   const order = { kind: 'drill', tenant_id: null, subject_id: id, actor: SYSTEM }
   const job = await startTrackedJob(deps, order)
   try {
     const seconds = await drillFile(deps, file, job, onProgress)
     if (!(await job.end())) throw new CancelledJobError()
     await db.acrossTenants(async (tx) => {
-      const proven = await saveDrill(tx, file, seconds)
+      const scope = await saveDrill(tx, file, seconds)
       const changes = { drill_seconds: seconds }
-      if (proven) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...proven }, changes)
+      if (scope) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...scope }, changes)
     })
     log.info({ backup: id, seconds }, 'backup test restore completed')
     return seconds

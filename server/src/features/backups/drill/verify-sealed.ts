@@ -14,8 +14,8 @@ import {
 } from '../../../platform/db/index.ts'
 import { listSealingKeys, type SampledRow, someOfEach } from './verify-sealed.store.ts'
 
-/** Runs `proveSeals` on a temporary database that has no other users. */
-export async function proveDatabase(
+/** Runs `verifySealedRows` on a temporary database that has no other users. */
+export async function verifyDatabase(
   address: DatabaseAddress,
   sealer: Sealer,
   sealed: readonly SealedTable[],
@@ -24,7 +24,7 @@ export async function proveDatabase(
   await client.connect()
   try {
     await client.query(`begin read only; set local role ${PLATFORM_ROLE}`)
-    await proveSeals(client, sealer, sealed)
+    await verifySealedRows(client, sealer, sealed)
   } finally {
     await client.end()
   }
@@ -36,7 +36,7 @@ export async function proveDatabase(
  * @throws UnreadableError if a key cannot be decrypted, or if no sampled row of a tenant's table can. One damaged row
  * is tolerated, because the damage may be older than the backup.
  */
-export async function proveSeals(
+export async function verifySealedRows(
   client: PgConnection,
   sealer: Sealer,
   sealed: readonly SealedTable[],

@@ -135,7 +135,7 @@ export interface StoredFiles {
  * Returns the full backups that may contain a purged tenant, latest first. Returns undefined if the tenant was not
  * purged. Includes backups created up to an hour after the purge, because their snapshot may be older.
  */
-export async function listHolding(
+export async function listContaining(
   tx: TenantTx,
   tenantId: number,
 ): Promise<StoredFiles[] | undefined> {

@@ -8,27 +8,27 @@ import { poller } from '../../../lib/poller.ts'
 import { logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Background } from '../../../platform/feature/feature.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { backupIdOf, sidecarName } from '../file/names.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 import { listUnerased, type Purged, saveErased } from './erase.store.ts'
 import { leaveNote } from './purge-notes.ts'
 import { type NoteDeps, noteRecords } from './purged-records.ts'
-import { type Unknown, unknownIn } from './unlisted-backups.ts'
+import { type UnlistedBackup, unknownIn } from './unlisted-backups.ts'
 
-const LOOK_EVERY_MS = 5 * MINUTE
+const POLL_MS = 5 * MINUTE
 
 export interface EraseDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
   log: Logger
 }
 
 /** Polls for purges that are not yet recorded in the store. Runs until it is stopped. */
 export function startErasing(deps: EraseDeps & NoteDeps): Background {
   const stopping = new AbortController()
-  const looking = poller(
+  const polling = poller(
     async () => {
       await erasePurged(deps, stopping.signal)
       await noteRecords(deps, stopping.signal)
@@ -36,15 +36,15 @@ export function startErasing(deps: EraseDeps & NoteDeps): Background {
     },
     {
       clock: deps.db.clock,
-      pollMs: LOOK_EVERY_MS,
+      pollMs: POLL_MS,
       onError: logFailures('erasure of purged data from backups', deps.log),
     },
   )
   return {
-    idle: looking.idle,
+    idle: polling.idle,
     stop() {
       stopping.abort()
-      return looking.stop()
+      return polling.stop()
     },
   }
 }
@@ -79,12 +79,12 @@ export async function erasePurged(deps: EraseDeps, signal: AbortSignal): Promise
  * @param unknown backups that are in the store but not in the database, for example after the database was lost
  */
 export async function erase(
-  { store, keeper }: Pick<EraseDeps, 'store' | 'keeper'>,
+  { store, backupKeys }: Pick<EraseDeps, 'store' | 'backupKeys'>,
   purged: Purged,
-  unknown: readonly Unknown[],
+  unknown: readonly UnlistedBackup[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  await leaveNote(store, keeper, purged, signal)
+  await leaveNote(store, backupKeys, purged, signal)
   const backups = [...purged.backups, ...ownOf(purged, unknown)]
   const isOwn = ({ name }: StoredObject) =>
     backups.some((id) => backupIdOf(name) === id || name === sidecarName(id))
@@ -97,8 +97,8 @@ export async function erase(
   return (await store.list()).filter(isOwn).map(({ name }) => name)
 }
 
-const ownOf = ({ tenant_id, installation }: Purged, unknown: readonly Unknown[]): string[] =>
-  unknown.flatMap(({ id, told }) => {
-    if (typeof told === 'string' || told.backup_id !== id || told.type !== 'tenant') return []
-    return told.tenant_id === tenant_id && told.installation === installation ? [id] : []
+const ownOf = ({ tenant_id, installation }: Purged, unknown: readonly UnlistedBackup[]): string[] =>
+  unknown.flatMap(({ id, entry }) => {
+    if (typeof entry === 'string' || entry.backup_id !== id || entry.type !== 'tenant') return []
+    return entry.tenant_id === tenant_id && entry.installation === installation ? [id] : []
   })

@@ -12,12 +12,12 @@ import {
   findFiled,
   findPurged,
   forgettingJob,
-  listHolding,
+  listContaining,
   type StoredFiles,
 } from './erase.store.ts'
 import { erase } from './erase.ts'
 import { KeptError, type RewriteDeps, settleRewrite } from './rewrite.ts'
-import { type Unknown, unknownIn } from './unlisted-backups.ts'
+import { type UnlistedBackup, unknownIn } from './unlisted-backups.ts'
 
 /** Errors that concern one backup and carry a message for the operator. Any other error aborts the command. */
 const SENTENCES = [StartupError, UnreadableFile, NotStoredError, KeptError]
@@ -47,7 +47,7 @@ export async function forgetTenant(
   onProgress: (share: number) => void,
 ): Promise<Forgetting> {
   const { db } = deps
-  const holding = await db.acrossTenants((tx) => listHolding(tx, tenantId), 'read')
+  const holding = await db.acrossTenants((tx) => listContaining(tx, tenantId), 'read')
   if (!holding)
     throw new StartupError(
       `Tenant ${tenantId} is not purged. Only a purged tenant can be removed from backups.`,
@@ -71,7 +71,7 @@ export async function forgetTenant(
 async function eraseOwn(
   deps: ForgetTenantDeps,
   tenantId: number,
-  unknown: readonly Unknown[],
+  unknown: readonly UnlistedBackup[],
 ): Promise<Forgetting['left']> {
   const purged = await deps.db.acrossTenants((tx) => findPurged(tx, tenantId), 'read')
   const kept = purged ? await erase(deps, purged, unknown, new AbortController().signal) : []
@@ -107,10 +107,10 @@ async function queue(tx: TenantTx, backup_id: string): Promise<string> {
 }
 
 /** Selects the unregistered backups that may contain the tenant but cannot be rewritten. */
-const unwritten = (unknown: readonly Unknown[]): Forgetting['left'] =>
-  unknown.flatMap(({ id, told }) => {
-    if (typeof told === 'string') return [{ backup_id: id, reason: told }]
-    return told.type === 'full' ? [{ backup_id: id, reason: UNKNOWN }] : []
+const unwritten = (unknown: readonly UnlistedBackup[]): Forgetting['left'] =>
+  unknown.flatMap(({ id, entry }) => {
+    if (typeof entry === 'string') return [{ backup_id: id, reason: entry }]
+    return entry.type === 'full' ? [{ backup_id: id, reason: UNKNOWN }] : []
   })
 
 const UNKNOWN =

@@ -5,7 +5,7 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { findSigned, readSigned, writeSigned } from '../file/signed-text.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 
@@ -37,33 +37,33 @@ export const noteName = (tenantId: number): string => `purged-${tenantId}.json`
 /** Writes the note of a purged tenant. Keeps an existing valid note, and replaces an invalid one. */
 export async function leaveNote(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   { tenant_id, installation, purged_at }: Note,
   signal: AbortSignal,
 ): Promise<void> {
   const name = noteName(tenant_id)
-  const there = noteIn(name, await findSigned(store, keeper, name))
+  const there = noteIn(name, await findSigned(store, backupKeys, name))
   if (typeof there !== 'string' && there.installation === installation) return
   const value = { purged_tenant: tenant_id, installation, purged_at }
   // Signs with all root keys, because a server that restores an old backup may have only a former one to verify with.
-  await writeSigned(store, { sign: keeper.signByAll }, name, value, signal)
+  await writeSigned(store, { sign: backupKeys.signByAll }, name, value, signal)
 }
 
 /** Returns the valid notes in a store, and separately the invalid ones. */
 export async function readNotes(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
 ): Promise<{ notes: Note[]; disbelieved: Disbelieved[] }> {
   const notes: Note[] = []
   const disbelieved: Disbelieved[] = []
   for (const { name } of await store.list()) {
     if (!NAME.test(name)) continue
-    const told = await readSigned(store, keeper, name).catch((error: unknown) => {
+    const contents = await readSigned(store, backupKeys, name).catch((error: unknown) => {
       // The note may be missing for a moment while another process rewrites it.
       if (error instanceof NotStoredError) return error.message
       throw error
     })
-    const note = typeof told === 'string' ? told : noteIn(name, told)
+    const note = typeof contents === 'string' ? contents : noteIn(name, contents)
     if (typeof note === 'string') disbelieved.push({ name, reason: note })
     else notes.push(note)
   }
@@ -73,12 +73,12 @@ export async function readNotes(
 /** Returns the valid notes in several stores. Logs the invalid notes. */
 export async function notesIn(
   stores: readonly Store[],
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   log: Logger,
 ): Promise<Note[]> {
   const all: Note[] = []
   for (const store of stores) {
-    const { notes, disbelieved } = await readNotes(store, keeper)
+    const { notes, disbelieved } = await readNotes(store, backupKeys)
     all.push(...notes)
     for (const { name, reason } of disbelieved)
       log.warn(
@@ -96,9 +96,9 @@ export const purgedOf = (notes: readonly Note[], installation: string): number[]
   ),
 ]
 
-function noteIn(name: string, told: Record<string, unknown> | undefined): Note | string {
-  if (!Note.Check(told)) return 'it is not a record of a purged tenant'
-  const { purged_tenant: tenant_id, installation, purged_at } = told
+function noteIn(name: string, contents: Record<string, unknown> | undefined): Note | string {
+  if (!Note.Check(contents)) return 'it is not a record of a purged tenant'
+  const { purged_tenant: tenant_id, installation, purged_at } = contents
   // A valid note stored under another tenant's name does not count for that tenant.
   if (name !== noteName(tenant_id)) return 'it belongs to another tenant'
   return { tenant_id, installation, purged_at }

@@ -8,7 +8,7 @@ import { Compile } from 'typebox/compile'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { PurgedRecords } from '../../../platform/feature/restore-rule.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { readSigned, writeSigned } from '../file/signed-text.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import { listUnnoted, type RecordNotes, saveNoted } from './purged-records.store.ts'
@@ -32,13 +32,13 @@ const NAME = /^purged-[a-z_]+-\d+[.]json$/
 export interface NoteDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
   purgedRecords: readonly PurgedRecords[]
 }
 
 /** Writes notes for purged records that no note in the store lists yet. @throws StoreError */
 export async function noteRecords(
-  { db, store, keeper, purgedRecords }: NoteDeps,
+  { db, store, backupKeys, purgedRecords }: NoteDeps,
   signal: AbortSignal,
 ): Promise<void> {
   for (const records of purgedRecords)
@@ -51,7 +51,7 @@ export async function noteRecords(
       // Signs with all root keys, because a server that restores an old backup may have only a former one.
       await writeSigned(
         store,
-        { sign: keeper.signByAll },
+        { sign: backupKeys.signByAll },
         nameOf(records.table, first.id),
         value,
         signal,
@@ -64,25 +64,29 @@ export async function noteRecords(
 /** Returns the valid notes in the stores. Logs the invalid notes, whose records will be restored. */
 export async function recordNotesIn(
   stores: readonly Store[],
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   log: Logger,
 ): Promise<RecordNotes[]> {
   const notes: RecordNotes[] = []
   for (const store of stores)
     for (const { name } of await store.list()) {
       if (!NAME.test(name)) continue
-      const told = await readSigned(store, keeper, name).catch((error: unknown) => {
+      const contents = await readSigned(store, backupKeys, name).catch((error: unknown) => {
         // The note may be missing for a moment while another process rewrites it.
         if (error instanceof NotStoredError) return error.message
         throw error
       })
-      if (typeof told === 'string' || !RecordNote.Check(told))
+      if (typeof contents === 'string' || !RecordNote.Check(contents))
         log.warn(
           { name, place: store.place },
           'invalid list of purged records; these records will be restored',
         )
       else
-        notes.push({ table: told.purged_records, installation: told.installation, ids: told.ids })
+        notes.push({
+          table: contents.purged_records,
+          installation: contents.installation,
+          ids: contents.ids,
+        })
     }
   return notes
 }

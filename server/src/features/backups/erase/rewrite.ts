@@ -5,7 +5,7 @@ import { isBeingRestored, keepReadersOff } from '../backups.store.ts'
 import { type BackupProgress, measure, verifyFile, writeSidecar } from '../create/create.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { Header } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { backupIdOf, fileName, sidecarName } from '../file/names.ts'
 import { type OpenedBackup, openBackup } from '../file/read.ts'
 import { findSigned } from '../file/signed-text.ts'
@@ -13,14 +13,14 @@ import { rowsWithout } from '../file/tenant-rows.ts'
 import { type Source, writeBackup } from '../file/write.ts'
 import type { Store } from '../stores/store.ts'
 import { readingBack } from '../work/progress.ts'
-import type { Made } from '../work/work.store.ts'
+import type { CreatedBackup } from '../work/work.store.ts'
 
 /** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
 const WRITING = 0.7
 
 export interface RewriteDeps {
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
 }
 
 export interface SettleDeps extends RewriteDeps {
@@ -28,12 +28,12 @@ export interface SettleDeps extends RewriteDeps {
 }
 
 /** A completed backup, and what is recorded about its file. */
-export interface Filed extends Omit<Made, 'locked_until'> {
+export interface Filed extends Omit<CreatedBackup, 'locked_until'> {
   id: string
   rewritten_at: string | null
 }
 
-export interface Rewritten extends Made {
+export interface Rewritten extends CreatedBackup {
   rewritten_at: string
   forgotten: number[]
 }
@@ -46,7 +46,7 @@ export interface Rewritten extends Made {
 export async function rewrite(
   { id, size_bytes, rewritten_at: before, schema_version }: Filed,
   { rewritten_at, forgotten }: Pick<Rewritten, 'rewritten_at' | 'forgotten'>,
-  { store, keeper }: RewriteDeps,
+  { store, backupKeys }: RewriteDeps,
   watch: Pick<BackupProgress, 'signal' | 'progress'>,
 ): Promise<Rewritten> {
   await store.requireRoom(size_bytes)
@@ -56,10 +56,10 @@ export async function rewrite(
     const phase = 'Rewriting the file'
     watch.progress({ share, phase, done: bytes, total: size_bytes, unit: 'bytes' })
   })
-  await using file = await openBackup(read.source, keeper)
+  await using file = await openBackup(read.source, backupKeys)
   if (file.header.backup_id !== id)
     throw new UnreadableFile('the file contains a different backup than its name says')
-  const writer = await ownKeeper(keeper, file.header)
+  const writer = await ownKeys(backupKeys, file.header)
   let records = 0
   const source: Source = {
     header: { ...file.header, rewritten_at, forgotten },
@@ -73,7 +73,7 @@ export async function rewrite(
   const name = fileName(id, rewritten_at)
   await store.write(name, written.source, watch.signal)
   const made = { ...written.result(), records, schema_version }
-  await verifyFile(store, keeper, { name, sha256: made.sha256 }, watch.signal, (bytes) =>
+  await verifyFile(store, backupKeys, { name, sha256: made.sha256 }, watch.signal, (bytes) =>
     watch.progress(readingBack(WRITING, bytes, made.size_bytes)),
   )
   const locked_until = await store.lockedUntil(name)
@@ -81,11 +81,12 @@ export async function rewrite(
 }
 
 /**
- * Returns a keeper that writes with the root key named in the header, because that key also wraps the data keys in the
+ * Returns the keys that write with the root key named in the header, because that key also wraps the data keys in the
  * backup. Otherwise a new machine with only this root key could not read the file. Files of earlier releases name no
  * root key; for them the current one is used.
  */
-const ownKeeper = (keeper: Keeper, { keys }: Header): Promise<Keeper> => keeper.by(keys.root_key)
+const ownKeys = (backupKeys: BackupKeys, { keys }: Header): Promise<BackupKeys> =>
+  backupKeys.by(keys.root_key)
 
 /**
  * Returns a function that yields the rows of a table without the given tenants. Throws if the file turns out invalid.
@@ -115,14 +116,14 @@ function rowsOf(
  */
 export async function settleRewrite(
   backup: Filed,
-  { db, store, keeper }: SettleDeps,
+  { db, store, backupKeys }: SettleDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const name = fileName(backup.id, backup.rewritten_at)
-  const entry = await findSigned(store, keeper, sidecarName(backup.id))
+  const entry = await findSigned(store, backupKeys, sidecarName(backup.id))
   if (entry?.sha256 !== backup.sha256) {
-    await using file = await openBackup(store.read(name), keeper)
-    const writer = await ownKeeper(keeper, file.header)
+    await using file = await openBackup(store.read(name), backupKeys)
+    const writer = await ownKeys(backupKeys, file.header)
     await writeSidecar(store, writer, file.header, backup, signal)
   }
   const former = async () =>

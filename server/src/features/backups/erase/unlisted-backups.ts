@@ -1,28 +1,28 @@
 /** Finds backups in the store that the database does not know or lists as failed. */
 
 import type { Scopes } from '../../../platform/db/index.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { backupIdOf, entryIdOf, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed-text.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 
-export interface Unknown {
+export interface UnlistedBackup {
   id: string
   /** The contents of the list entry, or a message that explains why the contents cannot be trusted. */
-  told: Record<string, unknown> | string
+  entry: Record<string, unknown> | string
 }
 
-const UNTOLD =
+const NO_ENTRY =
   'its contents are unknown, because it has no list entry and is not registered. Delete its file from the store'
 
 interface UnknownDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
 }
 
-export async function unknownIn(deps: UnknownDeps): Promise<Unknown[]> {
+export async function unknownIn(deps: UnknownDeps): Promise<UnlistedBackup[]> {
   const names = new Map<string, string[]>()
   for (const { name } of await deps.store.list()) {
     const id = entryIdOf(name) ?? backupIdOf(name)
@@ -32,11 +32,11 @@ export async function unknownIn(deps: UnknownDeps): Promise<Unknown[]> {
     (tx) => knownOf(tx, [...names.keys()], { failed: false }),
     'read',
   )
-  const unknown: Unknown[] = []
+  const unknown: UnlistedBackup[] = []
   for (const [id, own] of names)
     if (!known.has(id))
       try {
-        unknown.push({ id, told: await toldOf(deps, id, own) })
+        unknown.push({ id, entry: await readEntry(deps, id, own) })
       } catch (error) {
         // The backup was deleted from the store in the meantime.
         if (!(error instanceof NotStoredError)) throw error
@@ -44,12 +44,12 @@ export async function unknownIn(deps: UnknownDeps): Promise<Unknown[]> {
   return unknown
 }
 
-async function toldOf(
-  { store, keeper }: UnknownDeps,
+async function readEntry(
+  { store, backupKeys }: UnknownDeps,
   id: string,
   names: readonly string[],
-): Promise<Unknown['told']> {
-  if (names.includes(sidecarName(id))) return readSigned(store, keeper, sidecarName(id))
+): Promise<UnlistedBackup['entry']> {
+  if (names.includes(sidecarName(id))) return readSigned(store, backupKeys, sidecarName(id))
   for (const name of names) await store.size(name)
-  return UNTOLD
+  return NO_ENTRY
 }

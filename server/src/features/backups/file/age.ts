@@ -12,7 +12,7 @@ import {
   randomBytes,
 } from 'node:crypto'
 import { type Decrypter, Encrypter, type Recipient, Stanza } from 'age-encryption'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const TAG_BYTES = 16
@@ -42,7 +42,7 @@ export async function* encrypt(
     const cipher = createCipheriv(CIPHER, key, counter.next(isLast), { authTagLength: TAG_BYTES })
     const text = cipher.update(chunk)
     const sealed = Buffer.concat([text, cipher.final(), cipher.getAuthTag()])
-    letGo(text)
+    releaseChunk(text)
     return sealed
   }
   for await (const { chunk, isLast } of inChunks(source, CHUNK_BYTES)) yield seal(chunk, isLast)
@@ -108,7 +108,7 @@ export const sealedSize = (bytes: number): number =>
 async function newHeader(recipients: readonly string[]) {
   const encrypter = new Encrypter()
   let fileKey: Uint8Array | undefined
-  const seen: Recipient = {
+  const keyRecorder: Recipient = {
     wrapFileKey(key) {
       fileKey = Uint8Array.from(key)
       // Age programs ignore unknown stanzas. The format recommends adding random ones ("grease").
@@ -116,7 +116,7 @@ async function newHeader(recipients: readonly string[]) {
     },
   }
   for (const recipient of recipients) encrypter.addRecipient(recipient)
-  encrypter.addRecipient(seen)
+  encrypter.addRecipient(keyRecorder)
   const file = Buffer.from(await encrypter.encrypt(new Uint8Array()))
   if (!fileKey) throw new Error('the age library did not wrap the file key')
   return { header: file.subarray(0, endOfHeader(file)), fileKey }

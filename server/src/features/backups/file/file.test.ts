@@ -8,15 +8,15 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { keysFrom } from '../../../platform/crypto/index.ts'
 import { encrypt, UnreadableFile } from './age.ts'
 import { FORMAT, type Header, PART_BYTES } from './format.ts'
-import { type Keeper, openKeeper } from './identity.ts'
+import { type BackupKeys, openBackupKeys } from './identity.ts'
 import { readBackup } from './read.ts'
 import { writeBackup } from './write.ts'
 
 const ROOT = randomBytes(32)
 
-let keeper: Keeper
+let backupKeys: BackupKeys
 beforeAll(async () => {
-  keeper = await openKeeper([keysFrom(ROOT)], [])
+  backupKeys = await openBackupKeys([keysFrom(ROOT)], [])
 })
 
 const headerOf = (...tables: string[]): Header => ({
@@ -46,7 +46,7 @@ const TABLES: Record<string, Buffer> = {
   users: Buffer.concat([rowsOf(20_000, 900), rowsOf(1, PART_BYTES + 5), rowsOf(10, 3)]),
 }
 
-async function written(by = keeper): Promise<{ file: Buffer; parts: number[] }> {
+async function written(by = backupKeys): Promise<{ file: Buffer; parts: number[] }> {
   const parts: number[] = []
   const source = {
     header: headerOf(...Object.keys(TABLES)),
@@ -56,7 +56,7 @@ async function written(by = keeper): Promise<{ file: Buffer; parts: number[] }> 
   return { file: Buffer.concat(file), parts }
 }
 
-async function readAgain(file: Uint8Array, by = keeper) {
+async function readAgain(file: Uint8Array, by = backupKeys) {
   const tables: Record<string, Buffer[]> = {}
   const rows = (table: string, part: Buffer) => {
     tables[table] = [...(tables[table] ?? []), part]
@@ -86,12 +86,12 @@ test('splits rows into parts only at the end of a row', async () => {
 describe('an untrusted or damaged file', () => {
   test('is rejected if it was created with another root key', async () => {
     const { file } = await written()
-    const other = await openKeeper([keysFrom(randomBytes(32))], [])
+    const other = await openBackupKeys([keysFrom(randomBytes(32))], [])
     await expect(readAgain(file, other)).rejects.toThrow(UnreadableFile)
   })
 
   test('is rejected if it is signed with an unknown root key', async () => {
-    const forger = await openKeeper([keysFrom(randomBytes(32))], keeper.recipients)
+    const forger = await openBackupKeys([keysFrom(randomBytes(32))], backupKeys.recipients)
     const { file } = await written(forger)
     await expect(readAgain(file)).rejects.toThrow('was not created with this root key')
   })
@@ -104,7 +104,7 @@ describe('an untrusted or damaged file', () => {
 
   test('is rejected if it is not a backup', async () => {
     const bytes = Buffer.concat(
-      await Array.fromAsync(encrypt(pieces(randomBytes(1_000)), keeper.recipients)),
+      await Array.fromAsync(encrypt(pieces(randomBytes(1_000)), backupKeys.recipients)),
     )
     await expect(readAgain(bytes)).rejects.toThrow()
   })
@@ -115,7 +115,11 @@ test('passes on an error of the row source', async () => {
     yield rowsOf(10, 10)
     throw new Error('the database went away')
   }
-  const file = writeBackup({ header: headerOf('users'), rows: failing }, keeper, () => undefined)
+  const file = writeBackup(
+    { header: headerOf('users'), rows: failing },
+    backupKeys,
+    () => undefined,
+  )
   await expect(Array.fromAsync(file)).rejects.toThrow('the database went away')
 })
 
@@ -137,7 +141,7 @@ test.runIf(hasTools)('can be unpacked with age, zstd and tar, as its README says
   const folder = await mkdtemp(join(tmpdir(), 'wardkeep-backup-'))
   try {
     const [key, file] = [join(folder, 'identity.txt'), join(folder, 'b1.tar.zst.age')]
-    await writeFile(key, `${keeper.identity}\n`)
+    await writeFile(key, `${backupKeys.identity}\n`)
     await writeFile(file, (await written()).file)
     execFileSync('sh', ['-c', `age -d -i "${key}" "${file}" | zstd -d | tar -x -C "${folder}"`])
     expect(await readFile(join(folder, 'README.txt'), 'utf8')).toContain('wardkeep backup identity')

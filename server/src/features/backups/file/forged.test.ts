@@ -5,7 +5,7 @@ import { beforeAll, expect, it, test } from 'vitest'
 import { keysFrom } from '../../../platform/crypto/index.ts'
 import { decrypt, encrypt, UnreadableFile } from './age.ts'
 import { FORMAT, HEADER, type Header, README } from './format.ts'
-import { type Keeper, openKeeper } from './identity.ts'
+import { type BackupKeys, openBackupKeys } from './identity.ts'
 import { readBackup } from './read.ts'
 import { archive } from './tar.ts'
 import { writeBackup } from './write.ts'
@@ -13,7 +13,7 @@ import { writeBackup } from './write.ts'
 const MIB = 1024 * 1024
 const END = Buffer.alloc(1024)
 
-let keeper: Keeper
+let backupKeys: BackupKeys
 /** The uncompressed archive of a valid backup. */
 let right: Buffer
 
@@ -37,15 +37,17 @@ const HEADER_VALUE: Header = {
 }
 
 beforeAll(async () => {
-  keeper = await openKeeper([keysFrom(randomBytes(32))], [])
+  backupKeys = await openBackupKeys([keysFrom(randomBytes(32))], [])
   const rows = () => pieces(Buffer.from('1\n2\n'))
-  const file = await joined(writeBackup({ header: HEADER_VALUE, rows }, keeper, () => undefined))
-  right = zstdDecompressSync(await joined(decrypt(pieces(file), keeper.opener)))
+  const file = await joined(
+    writeBackup({ header: HEADER_VALUE, rows }, backupKeys, () => undefined),
+  )
+  right = zstdDecompressSync(await joined(decrypt(pieces(file), backupKeys.opener)))
 })
 
 const read = async (payload: Uint8Array) => {
-  const file = await joined(encrypt(pieces(payload), keeper.recipients))
-  return readBackup(pieces(file), keeper, {})
+  const file = await joined(encrypt(pieces(payload), backupKeys.recipients))
+  return readBackup(pieces(file), backupKeys, {})
 }
 
 /** Creates an archive from the given files. */
@@ -124,13 +126,13 @@ it('rejects endless data after the archive without reading all of it', async () 
   const zeros = Buffer.alloc(256 * MIB)
   const payload = zstdCompressSync(Buffer.concat([right, zeros]))
   let handedOut = 0
-  const file = await joined(encrypt(pieces(payload), keeper.recipients))
+  const file = await joined(encrypt(pieces(payload), backupKeys.recipients))
   async function* counted() {
     for await (const piece of pieces(file, 1024)) {
       handedOut += piece.length
       yield piece
     }
   }
-  await expect(readBackup(counted(), keeper, {})).rejects.toThrow('has data after its end')
+  await expect(readBackup(counted(), backupKeys, {})).rejects.toThrow('has data after its end')
   expect(handedOut).toBeLessThanOrEqual(file.length)
 })

@@ -8,7 +8,7 @@ import { bech32 } from '@scure/base'
 import { Decrypter, identityToRecipient } from 'age-encryption'
 import { type DeriveKey, fingerprintBy, keysFrom } from '../../../platform/crypto/index.ts'
 
-export interface Keeper {
+export interface BackupKeys {
   /** The fingerprint of the root key from which these keys are derived. */
   readonly fingerprint: string
   /** The service's secret age identity (`AGE-SECRET-KEY-1…`). Never log it. */
@@ -27,10 +27,10 @@ export interface Keeper {
    */
   isSigned(bytes: Uint8Array, macs: string): boolean
   /**
-   * Returns a keeper that reads the same files but writes with the root key that has this fingerprint. An unknown or
+   * Returns keys that read the same files but write with the root key that has this fingerprint. An unknown or
    * missing fingerprint selects the current root key.
    */
-  by(fingerprint: string | undefined): Promise<Keeper>
+  by(fingerprint: string | undefined): Promise<BackupKeys>
 }
 
 /**
@@ -38,10 +38,10 @@ export interface Keeper {
  * @param ofRootKeys the derivation functions of the current and the former root keys, current first
  * @param more the operator's recipients, in addition to the service's own
  */
-export async function openKeeper(
+export async function openBackupKeys(
   ofRootKeys: readonly [DeriveKey, ...DeriveKey[]],
   more: readonly string[],
-): Promise<Keeper> {
+): Promise<BackupKeys> {
   const [current] = ofRootKeys
   const identity = identityOf(current)
   const opener = new Decrypter()
@@ -64,16 +64,16 @@ export async function openKeeper(
     },
     by(fingerprint) {
       const named = ofRootKeys.find((one) => fingerprintBy(one) === fingerprint) ?? current
-      return openKeeper([named, ...ofRootKeys.filter((one) => one !== named)], more)
+      return openBackupKeys([named, ...ofRootKeys.filter((one) => one !== named)], more)
     },
   }
 }
 
-/** Does the same as `openKeeper`, starting from the bytes of the root keys. */
-export const keeperBy = (
+/** Does the same as `openBackupKeys`, starting from the bytes of the root keys. */
+export const backupKeysFrom = (
   [current, ...others]: readonly [Uint8Array, ...Uint8Array[]],
   more: readonly string[],
-): Promise<Keeper> => openKeeper([keysFrom(current), ...others.map(keysFrom)], more)
+): Promise<BackupKeys> => openBackupKeys([keysFrom(current), ...others.map(keysFrom)], more)
 
 /** X25519 accepts any 32 bytes as a secret key (RFC 7748 §5). */
 const identityOf = (deriveKey: DeriveKey): string =>

@@ -1,6 +1,6 @@
 /** Reads a backup as a stream, and verifies that it is complete and signed with a root key of this installation. */
 import { createHash } from 'node:crypto'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { decrypt, UnreadableFile } from './age.ts'
 import {
   HEADER,
@@ -13,10 +13,10 @@ import {
   README,
   tableOf,
 } from './format.ts'
-import type { Keeper } from './identity.ts'
+import type { BackupKeys } from './identity.ts'
 import { parseHeader, parseManifest } from './parse.ts'
 import { wholeRows } from './rows.ts'
-import { readWhole, type TarEntry, unarchive } from './tar.ts'
+import { readToEnd, type TarEntry, unarchive } from './tar.ts'
 import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
 
@@ -54,10 +54,10 @@ export interface VerifiedFile {
  */
 export async function readBackup(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   reader: BackupReader,
 ): Promise<VerifiedFile> {
-  await using parts = partsOf(source, keeper, reader.header, reader.rows === undefined)
+  await using parts = partsOf(source, backupKeys, reader.header, reader.rows === undefined)
   for (;;) {
     const next = await parts.next()
     if (next.done) return next.value
@@ -77,10 +77,10 @@ export interface OpenedBackup extends AsyncDisposable {
 /** Opens a backup like `readBackup`, for a caller that checks the header first and then requests each chunk. */
 export async function openBackup(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
 ): Promise<OpenedBackup> {
   let header: Header | undefined
-  const parts = partsOf(source, keeper, (found) => {
+  const parts = partsOf(source, backupKeys, (found) => {
     header = found
   })
   const first = await parts.next()
@@ -90,40 +90,40 @@ export async function openBackup(
 
 async function* partsOf(
   source: AsyncIterable<Uint8Array>,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   onHeader?: BackupReader['header'],
   /** True if the caller stops using a chunk of rows before it requests the next one. */
-  areLetGo = false,
+  areReleased = false,
 ): AsyncGenerator<BackupPart, VerifiedFile> {
-  const frame = unzstd(decrypt(source, keeper.opener), areLetGo ? letGo : undefined)
+  const frame = unzstd(decrypt(source, backupKeys.opener), areReleased ? releaseChunk : undefined)
   const files = unarchive(frame, MAX_FILE_BYTES)
   const header = await readHeader(files)
   await onHeader?.(header.value)
-  const seen = new Map<string, Seen>()
+  const totals = new Map<string, TableTotal>()
   let manifest: Buffer | undefined
   let mac: Buffer | undefined
   for await (const file of files) {
     const table = tableOf(file.name)
     if (mac || (manifest && file.name !== MANIFEST_MAC)) throw unknown(file)
     if (table && !manifest) {
-      const total = beginPart(seen, table, file)
+      const total = beginPart(totals, table, file)
       for await (const rows of wholeRows(file.body)) {
         add(total, rows)
         yield { table, rows }
       }
-    } else if (file.name === MANIFEST && !manifest) manifest = await readWhole(file, MAX_TEXT_BYTES)
-    else if (file.name === MANIFEST_MAC && manifest) mac = await readWhole(file, MAX_NOTE_BYTES)
+    } else if (file.name === MANIFEST && !manifest) manifest = await readToEnd(file, MAX_TEXT_BYTES)
+    else if (file.name === MANIFEST_MAC && manifest) mac = await readToEnd(file, MAX_NOTE_BYTES)
     else throw unknown(file)
   }
   if (!manifest || !mac) throw new UnreadableFile('the backup has no manifest')
-  if (!keeper.isSigned(manifest, String(mac).trim()))
+  if (!backupKeys.isSigned(manifest, String(mac).trim()))
     throw new UnreadableFile('the backup was not created with this root key')
   const value = parseManifest(manifest)
-  compare(header, value, seen)
+  compare(header, value, totals)
   return { header: header.value, manifest: value }
 }
 
-type Seen = Total & { parts: number }
+type TableTotal = Total & { parts: number }
 
 const unknown = ({ name }: TarEntry) => new UnreadableFile(`${name} does not belong in a backup`)
 
@@ -131,7 +131,7 @@ async function readHeader(files: AsyncGenerator<TarEntry>) {
   for (const name of [README, HEADER]) {
     const next = await files.next()
     if (next.done || next.value.name !== name) throw new UnreadableFile(`the file has no ${name}`)
-    const text = await readWhole(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
+    const text = await readToEnd(next.value, name === HEADER ? MAX_TEXT_BYTES : MAX_NOTE_BYTES)
     if (name !== HEADER) continue
     return { value: parseHeader(text), sha256: createHash('sha256').update(text).digest('hex') }
   }
@@ -139,9 +139,9 @@ async function readHeader(files: AsyncGenerator<TarEntry>) {
 }
 
 /** Registers the next part file of a table. Returns the running total of the table's rows. */
-function beginPart(seen: Map<string, Seen>, table: string, file: TarEntry): Seen {
-  const total = seen.get(table) ?? { ...newTotal(), parts: 0 }
-  seen.set(table, total)
+function beginPart(totals: Map<string, TableTotal>, table: string, file: TarEntry): TableTotal {
+  const total = totals.get(table) ?? { ...newTotal(), parts: 0 }
+  totals.set(table, total)
   total.parts += 1
   if (file.name !== partName(table, total.parts)) throw unknown(file)
   return total
@@ -151,18 +151,18 @@ function beginPart(seen: Map<string, Seen>, table: string, file: TarEntry): Seen
 function compare(
   header: { value: Header; sha256: string },
   manifest: Manifest,
-  seen: ReadonlyMap<string, Seen>,
+  totals: ReadonlyMap<string, TableTotal>,
 ): void {
   const { tables, backup_id } = header.value
   if (manifest.header !== header.sha256 || manifest.backup_id !== backup_id)
     throw new UnreadableFile('the manifest belongs to another backup')
   for (const { name } of tables) {
     const said = manifest.tables[name]
-    const found = seen.get(name)
+    const found = totals.get(name)
     const sha256 = (found?.hash ?? createHash('sha256')).digest('hex')
     if (!said || said.rows !== (found?.rows ?? 0) || said.sha256 !== sha256)
       throw new UnreadableFile(`the rows of ${name} differ from those that were written`)
   }
-  const strange = [...seen.keys()].find((name) => !tables.some((table) => table.name === name))
+  const strange = [...totals.keys()].find((name) => !tables.some((table) => table.name === name))
   if (strange) throw new UnreadableFile(`${strange} is not listed in the header`)
 }

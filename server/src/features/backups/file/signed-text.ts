@@ -1,6 +1,6 @@
 /** Reads and writes small signed JSON files next to backups: list entries and notes of purged data. */
 import { NotStoredError, type Store } from '../stores/store.ts'
-import type { Keeper } from './identity.ts'
+import type { BackupKeys } from './identity.ts'
 
 /** The maximum number of bytes read from a signed file. A list entry normally has a few hundred. */
 const MAX_TEXT = 1024 * 1024
@@ -8,14 +8,14 @@ const MAX_TEXT = 1024 * 1024
 /** Signs a value and writes it to the store as JSON. Replaces an existing file of the same name. */
 export async function writeSigned(
   store: Store,
-  { sign }: Pick<Keeper, 'sign'>,
+  { sign }: Pick<BackupKeys, 'sign'>,
   name: string,
   value: object,
   signal: AbortSignal,
 ): Promise<void> {
-  const told = JSON.stringify(value)
-  const mac = sign(Buffer.from(told))
-  const text = JSON.stringify({ ...JSON.parse(told), mac })
+  const contents = JSON.stringify(value)
+  const mac = sign(Buffer.from(contents))
+  const text = JSON.stringify({ ...JSON.parse(contents), mac })
   await store.write(name, once(Buffer.from(`${text}\n`)), signal)
 }
 
@@ -25,7 +25,7 @@ export async function writeSigned(
  */
 export async function readSigned(
   store: Store,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   name: string,
 ): Promise<Record<string, unknown> | string> {
   let value: unknown
@@ -35,17 +35,17 @@ export async function readSigned(
     if (error instanceof SyntaxError) return 'the list entry is invalid'
     throw error
   }
-  const { mac, ...told } = Object(value) as Record<string, unknown>
-  if (typeof mac !== 'string' || !keeper.isSigned(Buffer.from(JSON.stringify(told)), mac))
+  const { mac, ...contents } = Object(value) as Record<string, unknown>
+  if (typeof mac !== 'string' || !backupKeys.isSigned(Buffer.from(JSON.stringify(contents)), mac))
     return 'it was not signed with this root key'
-  return told
+  return contents
 }
 
 /** Returns the contents of a signed file. Returns undefined if the file is missing, invalid or not signed correctly. */
-export async function findSigned(store: Store, keeper: Keeper, name: string) {
+export async function findSigned(store: Store, backupKeys: BackupKeys, name: string) {
   try {
-    const told = await readSigned(store, keeper, name)
-    return typeof told === 'string' ? undefined : told
+    const contents = await readSigned(store, backupKeys, name)
+    return typeof contents === 'string' ? undefined : contents
   } catch (error) {
     if (error instanceof NotStoredError) return undefined
     throw error

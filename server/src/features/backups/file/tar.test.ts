@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { UnreadableFile } from './age.ts'
-import { archive, readWhole, type TarFile, unarchive } from './tar.ts'
+import { archive, readToEnd, type TarFile, unarchive } from './tar.ts'
 
 const FILES = {
   'README.txt': [Buffer.from('Read me.\n')],
@@ -27,7 +27,7 @@ async function* pieces(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 async function read(bytes: Buffer, size: number, maxBytes = 10_000) {
   const found: Record<string, Buffer> = {}
   for await (const file of unarchive(pieces(bytes, size), maxBytes))
-    found[file.name] = await readWhole(file, 1024 * 1024)
+    found[file.name] = await readToEnd(file, 1024 * 1024)
   return found
 }
 

@@ -135,7 +135,7 @@ function readHeader(header: Buffer): { name: string; size: number } {
 }
 
 /** Returns the contents of a small file. @throws UnreadableFile if the file has more than `maxBytes` bytes */
-export async function readWhole({ name, size, body }: TarEntry, maxBytes: number): Promise<Buffer> {
+export async function readToEnd({ name, size, body }: TarEntry, maxBytes: number): Promise<Buffer> {
   if (size > maxBytes) throw new UnreadableFile(`${name} is too large`)
   const pieces: Buffer[] = []
   for await (const piece of body) pieces.push(Buffer.from(piece))

@@ -5,7 +5,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
 import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { encrypt } from './age.ts'
 import {
   HEADER,
@@ -19,7 +19,7 @@ import {
   readme,
   ZSTD_CHUNK_BYTES,
 } from './format.ts'
-import type { Keeper } from './identity.ts'
+import type { BackupKeys } from './identity.ts'
 import { type Rest, resting } from './paced.ts'
 import { ahead, asBuffer, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
@@ -44,10 +44,10 @@ export interface Source {
 /** Yields the bytes of a backup file. @param onPart called after each part with its number of rows */
 export function writeBackup(
   source: Source,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   onPart: (rows: number) => void,
 ): AsyncGenerator<Buffer> {
-  const tar = archive(filesOf(source, keeper, onPart), new Date(source.header.created_at))
+  const tar = archive(filesOf(source, backupKeys, onPart), new Date(source.header.created_at))
   const options: ZstdOptions & TransformOptions = {
     params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL },
     chunkSize: ZSTD_CHUNK_BYTES,
@@ -55,12 +55,12 @@ export function writeBackup(
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
-  return encrypt(through(resting(tar, source.rest), zstd, letGo), keeper.recipients)
+  return encrypt(through(resting(tar, source.rest), zstd, releaseChunk), backupKeys.recipients)
 }
 
 async function* filesOf(
   { header, rows, rest }: Source,
-  keeper: Keeper,
+  backupKeys: BackupKeys,
   onPart: (rows: number) => void,
 ): AsyncGenerator<TarFile> {
   const headerText = toJson(header)
@@ -70,14 +70,14 @@ async function* filesOf(
   for (const { name } of header.tables) {
     const total = newTotal()
     let part = 0
-    let told = 0
+    let reported = 0
     for await (const body of ahead(
       inParts(counted(resting(rows(name), rest), total), PART_BYTES),
     )) {
       part += 1
       yield { name: partName(name, part), body }
-      onPart(total.rows - told)
-      told = total.rows
+      onPart(total.rows - reported)
+      reported = total.rows
     }
     tables[name] = { rows: total.rows, bytes: total.bytes, sha256: total.hash.digest('hex') }
   }
@@ -88,7 +88,7 @@ async function* filesOf(
   }
   const text = toJson(manifest)
   yield { name: MANIFEST, body: [text] }
-  yield { name: MANIFEST_MAC, body: [Buffer.from(`${keeper.sign(text)}\n`)] }
+  yield { name: MANIFEST_MAC, body: [Buffer.from(`${backupKeys.sign(text)}\n`)] }
 }
 
 const toJson = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`)

@@ -3,19 +3,18 @@
 import { DAY } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Finding, Fix } from '../../../platform/feature/fix.ts'
-import { idIn } from '../../../platform/feature/subject.ts'
+import { type Finding, type Fix, idIn } from '../../../platform/feature/fix.ts'
 import { backupIdOf, entryIdOf, sidecarName } from '../file/names.ts'
 import { type AdoptDeps, adoptOne } from '../operator/adopt.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
 import type { StoredObject } from '../stores/store.ts'
-import { listed } from './stored-names.ts'
+import { listed } from './unusable.ts'
 
 /** The minimum age of an orphan. A new backup gets its row before its file, and a deletion takes only moments. */
 const OLD_MS = DAY
 
 /** The objects that belong to one backup in the store. */
-interface Held {
+interface StoredFiles {
   /** The names of its files: normally one, but two if the backup was just rewritten. */
   files: string[]
   listEntry: boolean
@@ -25,14 +24,14 @@ interface Held {
 export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
   const { store, clock } = deps
   const find = async (tx: TenantTx) => {
-    const held = heldIn(await listed(store, clock))
-    const known = await knownOf(tx, [...held.keys()])
+    const stored = storedIn(await listed(store, clock))
+    const known = await knownOf(tx, [...stored.keys()])
     const before = clock.now() - OLD_MS
-    const lost = [...held].filter(([id, { writtenAt }]) => !known.has(id) && writtenAt < before)
-    if (lost.length === 0) return { lost, looked_at: held.size }
+    const lost = [...stored].filter(([id, { writtenAt }]) => !known.has(id) && writtenAt < before)
+    if (lost.length === 0) return { lost, looked_at: stored.size }
     // Lists the store again, because a backup may be deleted (first the row, then the file) between the two reads.
-    const again = heldIn(await listed(store, clock))
-    return { lost: lost.filter(([id]) => again.has(id)), looked_at: held.size }
+    const again = storedIn(await listed(store, clock))
+    return { lost: lost.filter(([id]) => again.has(id)), looked_at: stored.size }
   }
   return {
     key: 'backups.orphans',
@@ -55,22 +54,22 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
       await deps.db.agreedClock.read()
       const id = idIn(finding)
       const { lost } = await repairing(find)
-      const held = lost.find(([one]) => one === id)?.[1]
-      if (!held) return 'already gone'
-      if (held.files.length > 0 && held.listEntry) {
+      const stored = lost.find(([one]) => one === id)?.[1]
+      if (!stored) return 'already gone'
+      if (stored.files.length > 0 && stored.listEntry) {
         const reason = await adoptOne(deps, id)
         if (reason !== undefined) throw new Error(reason)
         return 'repaired'
       }
-      for (const name of held.listEntry ? [sidecarName(id)] : held.files)
+      for (const name of stored.listEntry ? [sidecarName(id)] : stored.files)
         if (!(await store.delete(name))) throw new Error('the store keeps it until its lock ends')
       return 'repaired'
     },
   }
 }
 
-function heldIn(objects: readonly StoredObject[]): Map<string, Held> {
-  const found = new Map<string, Held>()
+function storedIn(objects: readonly StoredObject[]): Map<string, StoredFiles> {
+  const found = new Map<string, StoredFiles>()
   for (const { name, writtenAt } of objects) {
     const ofFile = backupIdOf(name)
     const id = ofFile ?? entryIdOf(name)
@@ -85,7 +84,7 @@ function heldIn(objects: readonly StoredObject[]): Map<string, Held> {
   return found
 }
 
-function findingOf([id, { files, listEntry, writtenAt }]: [string, Held]): Finding {
+function findingOf([id, { files, listEntry, writtenAt }]: [string, StoredFiles]): Finding {
   return {
     tenant_id: null,
     subject: `files ${id}`,

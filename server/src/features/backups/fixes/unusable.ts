@@ -1,14 +1,16 @@
 /** The self-healing checks that find completed backups whose file is missing or damaged. */
 import type { Time } from '../../../lib/time.ts'
+import { within } from '../../../lib/within.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import type { Detected, Fix } from '../../../platform/feature/fix.ts'
-import { idIn } from '../../../platform/feature/subject.ts'
+import { type Detected, type Fix, idIn } from '../../../platform/feature/fix.ts'
 import { UNREAD } from '../drill/drill.store.ts'
 import { fileName } from '../file/names.ts'
-import { NotStoredError, type Store } from '../stores/store.ts'
+import { NotStoredError, type Store, type StoredObject } from '../stores/store.ts'
 import { fail } from './fail-backup.ts'
 import * as entries from './fixes.store.ts'
-import { listed } from './stored-names.ts'
+
+/** Leaves enough time for the other work of the detector, which must finish within ten seconds. */
+const LIST_WITHIN_MS = 7_000
 
 const PLAN =
   'Marks the backup as failed and writes an audit log entry. The backup then no longer counts for BACKUP_KEEP, ' +
@@ -103,4 +105,12 @@ async function faulty(tx: TenantTx): Promise<Detected> {
       })),
     looked_at: known.length,
   }
+}
+
+/** Lists the objects in the store. @throws Error if the store does not respond in time */
+export async function listed(store: Store, clock: Time): Promise<StoredObject[]> {
+  const listing = store.list()
+  if (!(await within(clock, LIST_WITHIN_MS, listing)))
+    throw new Error(`the backup store did not list its files within ${LIST_WITHIN_MS / 1000} s`)
+  return listing
 }

@@ -8,7 +8,7 @@ import { findTenant } from '../../tenants/index.ts'
 import { enterPurged, findPurged, scheduleErasureCheck } from '../erase/erase.store.ts'
 import { noteName, readNotes } from '../erase/purge-notes.ts'
 import { BACKUP_TYPES } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { entryIdOf, fileName, sidecarName } from '../file/names.ts'
 import { readSigned } from '../file/signed-text.ts'
 import { knownOf } from '../schedule/schedule.store.ts'
@@ -41,7 +41,7 @@ export interface Adoption {
 export interface AdoptDeps {
   db: Scopes
   store: Store
-  keeper: Keeper
+  backupKeys: BackupKeys
 }
 
 export async function adoptStoredBackups(deps: AdoptDeps): Promise<Adoption> {
@@ -59,8 +59,11 @@ export async function adoptStoredBackups(deps: AdoptDeps): Promise<Adoption> {
 }
 
 /** Records purged tenants from the notes in the store. Reports invalid notes, and notes whose tenant still exists. */
-async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoption): Promise<void> {
-  const { notes, disbelieved } = await readNotes(store, keeper)
+async function adoptNotes(
+  { db, store, backupKeys }: AdoptDeps,
+  { refused }: Adoption,
+): Promise<void> {
+  const { notes, disbelieved } = await readNotes(store, backupKeys)
   refused.push(...disbelieved)
   const here = await db.acrossTenants(async (tx) => {
     await scheduleErasureCheck(tx)
@@ -77,19 +80,19 @@ async function adoptNotes({ db, store, keeper }: AdoptDeps, { refused }: Adoptio
  * Registers a backup from its list entry. Returns undefined on success, or the reason if it could not be registered.
  */
 export async function adoptOne(
-  { db, store, keeper }: AdoptDeps,
+  { db, store, backupKeys }: AdoptDeps,
   id: string,
 ): Promise<string | undefined> {
-  const told = await entryOf(store, keeper, sidecarName(id))
-  if (typeof told === 'string') return told
-  if (told.backup_id !== id) return 'the list entry belongs to another backup'
-  if (told.installation !== (await db.acrossTenants(ownInstallation, 'read')))
+  const entry = await entryOf(store, backupKeys, sidecarName(id))
+  if (typeof entry === 'string') return entry
+  if (entry.backup_id !== id) return 'the list entry belongs to another backup'
+  if (entry.installation !== (await db.acrossTenants(ownInstallation, 'read')))
     return 'the backup belongs to another installation. Restore its file into an empty database'
-  const fault = await faultOfFile(store, told)
+  const fault = await faultOfFile(store, entry)
   if (fault !== undefined) return fault
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
-    const { backup_id: _, installation: __, root_key, ...backup } = { ...told, locked_until }
+    const { backup_id: _, installation: __, root_key, ...backup } = { ...entry, locked_until }
     // Locks the root key. Until this row is committed, retention could destroy the key as no longer needed.
     if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
       return `its root key ${root_key} was destroyed when no registered backup needed it, so the file can no longer be decrypted`
@@ -103,15 +106,15 @@ export async function adoptOne(
 }
 
 /** Returns the contents of a list entry, or an error message if the entry is invalid. */
-async function entryOf(store: Store, keeper: Keeper, name: string) {
-  const told = await readSigned(store, keeper, name)
-  if (typeof told === 'string') return told
-  if (!Entry.Check(told)) return 'the list entry is invalid'
-  const { backup_id, installation, type, tenant_id, created_at } = told
-  const { size_bytes, sha256, records, schema_version } = told
-  const rewriting = { rewritten_at: told.rewritten_at ?? null, forgotten: told.forgotten ?? [] }
+async function entryOf(store: Store, backupKeys: BackupKeys, name: string) {
+  const entry = await readSigned(store, backupKeys, name)
+  if (typeof entry === 'string') return entry
+  if (!Entry.Check(entry)) return 'the list entry is invalid'
+  const { backup_id, installation, type, tenant_id, created_at } = entry
+  const { size_bytes, sha256, records, schema_version } = entry
+  const rewriting = { rewritten_at: entry.rewritten_at ?? null, forgotten: entry.forgotten ?? [] }
   const made = { size_bytes, sha256, records, schema_version }
-  const root_key = told.keys?.root_key
+  const root_key = entry.keys?.root_key
   return { backup_id, installation, type, tenant_id, created_at, root_key, ...made, ...rewriting }
 }
 

@@ -15,7 +15,7 @@ import { type Forgetting, forgetTenant } from '../erase/forget-tenant.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { fileName } from '../file/names.ts'
 import { queueRestore, type Wanted } from '../restore-in-place/order.ts'
-import { isBeingMade } from '../schedule/schedule.store.ts'
+import { isBeingCreated } from '../schedule/schedule.store.ts'
 import { queueBackup } from '../schedule/schedule.ts'
 import { NotStoredError } from '../stores/store.ts'
 import { type BackupWorker, failAbandonedJobs } from '../work/worker.ts'
@@ -47,7 +47,7 @@ export interface BackupCommands {
   /** Registers the backups that are in the store but not in the database. @throws StartupError if the store fails */
   adopt(): Promise<Adoption>
   /** Verifies that encrypted data in the database can be decrypted. @throws Error if it cannot */
-  prove(address: DatabaseAddress): Promise<void>
+  verifyDatabase(address: DatabaseAddress): Promise<void>
   /** Removes a purged tenant from all backups. @throws StartupError if the tenant was not purged */
   forgetTenant(tenantId: number, onProgress: OnProgress): Promise<Forgetting>
 }
@@ -58,7 +58,7 @@ export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
 }
 
 export function backupCommands(deps: CommandDeps): BackupCommands {
-  const { db, store, keeper, reading } = deps
+  const { db, store, backupKeys, reading } = deps
   /** Returns a registered backup. First registers a backup that is only in the store. */
   const found = async (id: string): Promise<Backup> => {
     const find = () => db.acrossTenants((tx) => findBackup(tx, id), 'read')
@@ -77,7 +77,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     await failAbandonedJobs(deps)
     const { job_id, backup_id } = await db.acrossTenants(async (tx) => {
       if (tenantId !== null) orNotFound(await findTenant(tx, tenantId), 'tenant')
-      if (await isBeingMade(tx, tenantId)) throw new Problem('backup_running')
+      if (await isBeingCreated(tx, tenantId)) throw new Problem('backup_running')
       const type = tenantId === null ? 'full' : 'tenant'
       return queueBackup(tx, { type, tenant_id: tenantId, reason: 'request' })
     })
@@ -115,7 +115,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   }
 
   async function verify(id: string, onProgress: OnProgress): Promise<Backup> {
-    await using _held = await reading.hold(id)
+    await using _lock = await reading.lock(id)
     const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed')
       throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
@@ -123,7 +123,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     try {
       await verifyFile(
         store,
-        keeper,
+        backupKeys,
         { name: fileName(id, rewritten_at), sha256 },
         never,
         (bytes) => onProgress(bytes / Math.max(size_bytes ?? bytes, 1)),
@@ -148,9 +148,9 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     drill: (id, onProgress) => inWords(drill(id, onProgress)),
     restore: (id, wanted, onProgress) => inWords(restore(id, wanted, onProgress)),
     adopt: () => inWords(adoptStoredBackups(deps)),
-    prove: deps.prove,
+    verifyDatabase: deps.verify,
     forgetTenant: (tenantId, onProgress) =>
-      inWords(forgetTenant({ db, store, keeper, follow }, tenantId, onProgress)),
+      inWords(forgetTenant({ db, store, backupKeys, follow }, tenantId, onProgress)),
   }
 }
 

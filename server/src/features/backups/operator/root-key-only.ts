@@ -6,7 +6,7 @@ import { StartupError } from '../../../lib/startup-error.ts'
 import { fingerprintOf } from '../../../platform/crypto/index.ts'
 import { type DrillDeps, drill } from '../drill/drill.ts'
 import { type Header, recordsOf } from '../file/format.ts'
-import { keeperBy } from '../file/identity.ts'
+import { backupKeysFrom } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
 import { folderStore } from '../stores/folder.ts'
 import { inWords } from './problem-sentences.ts'
@@ -20,7 +20,7 @@ export interface Keys {
 
 /** Returns the age identity that decrypts the backups, with comments, as an identity file for `age -d -i`. */
 export async function backupIdentity(keys: Keys): Promise<string> {
-  const { identity, recipients } = await keeperBy(keys.rootKeys, keys.recipients)
+  const { identity, recipients } = await backupKeysFrom(keys.rootKeys, keys.recipients)
   return `\
 # The age identity of Wardkeep's backups, derived from root key ${fingerprintOf(keys.rootKeys[0])}. It decrypts every backup that a service
 # with this root key creates or has created, whatever BACKUP_AGE_RECIPIENT is set to. Keep it as safe as that key.
@@ -29,7 +29,7 @@ ${identity}`
 }
 
 /** The dependencies of a test restore, except the backup keys, which are derived from the root keys. */
-export type Trial = Omit<DrillDeps, 'keeper'>
+export type Trial = Omit<DrillDeps, 'backupKeys'>
 
 /**
  * Verifies a backup file. Also restores it into a temporary server if `trial` is passed.
@@ -40,20 +40,20 @@ export async function verifyBackupFile(path: string, keys: Keys, trial?: Trial) 
   const { size } = await stat(path).catch(() => {
     throw new StartupError(`${path} is neither the id of a backup nor an existing file.`)
   })
-  const keeper = await keeperBy(keys.rootKeys, keys.recipients)
+  const backupKeys = await backupKeysFrom(keys.rootKeys, keys.recipients)
   const file = createReadStream(path)
   if (trial) {
     const stores = [...trial.stores, folderStore(dirname(path))]
     const { header, records, seconds } = await inWords(
-      drill(file, size, { ...trial, stores, keeper }),
+      drill(file, size, { ...trial, stores, backupKeys }),
     )
-    return { ...told(header), records, size_bytes: size, drill_seconds: seconds }
+    return { ...summaryOf(header), records, size_bytes: size, drill_seconds: seconds }
   }
-  const { header, manifest } = await inWords(readBackup(file, keeper, {}))
-  return { ...told(header), records: recordsOf(manifest), size_bytes: size }
+  const { header, manifest } = await inWords(readBackup(file, backupKeys, {}))
+  return { ...summaryOf(header), records: recordsOf(manifest), size_bytes: size }
 }
 
-const told = ({ backup_id, type, tenant_id, created_at, schema_version }: Header) => ({
+const summaryOf = ({ backup_id, type, tenant_id, created_at, schema_version }: Header) => ({
   backup_id,
   type,
   tenant_id,

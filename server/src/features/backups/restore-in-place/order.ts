@@ -1,4 +1,5 @@
 /** Checks whether a restore is possible, and queues it. */
+
 import { randomUUID } from 'node:crypto'
 import { Problem } from '../../../lib/problems.ts'
 import { inScope, type Scope, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,7 +7,6 @@ import { type Actor, ordererOf, requireSession } from '../../../platform/journal
 import type { Backup, RestoreOrder } from '../backups.schema.ts'
 import { findDeletion, insertJob } from '../backups.store.ts'
 import type { BackupType } from '../file/format.ts'
-import { requireWhole } from '../require-completed.ts'
 import type { RestoreOptions } from './outcome.ts'
 
 const GONE = 'The tenant was purged and cannot be restored from a backup.'
@@ -28,7 +28,7 @@ export async function queueRestore(
   { access, dry_run, ...wanted }: Wanted,
   actor: Actor,
 ) {
-  requireWhole(backup)
+  requireCompleted(backup)
   const tenant_id = restoredTenant(backup, wanted)
   const job_id = randomUUID()
   const type: BackupType = tenant_id === null ? 'full' : 'tenant'
@@ -76,4 +76,13 @@ function restoredTenant(
   if (wanted.tenant_id === undefined)
     throw refuse('tenant_id is required to restore one tenant from a full backup.')
   return wanted.tenant_id
+}
+
+/** Checks that a backup is completed and can therefore be read. @throws Problem 404 if not */
+export function requireCompleted({ status }: Pick<Backup, 'status'>): void {
+  if (status !== 'completed')
+    throw new Problem('not_found', {
+      detail:
+        'The backup is not completed: it is still being created, or it failed. Check its status in the list.',
+    })
 }

@@ -8,7 +8,7 @@ import { takeSnapshot } from '../create/snapshot.store.ts'
 import { onThrowAwayServer, type ThrowAwayDeps } from '../drill/temporary-server.ts'
 import { UnreadableFile } from '../file/age.ts'
 import type { BackedUpTable, Header } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import type { OpenedBackup } from '../file/read.ts'
 import { wholeRows } from '../file/rows.ts'
 import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
@@ -31,7 +31,7 @@ export const rowsOfFile = ({ header, first, parts }: OpenedBackup): RowSource =>
 })
 
 export interface OlderDeps extends ThrowAwayDeps {
-  keeper: Keeper
+  backupKeys: BackupKeys
   /** The header from the first read of the file. The file is read twice, and both headers must match. */
   header: Header
   /** The names of the tables to read. */
@@ -49,12 +49,12 @@ export function withOlderRows<T>(
   deps: OlderDeps,
   use: (rows: RowSource) => Promise<T>,
 ): Promise<T> {
-  const { keeper, migrations, wanted } = deps
+  const { backupKeys, migrations, wanted } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
     // Loads purged tenants and records too, because the caller removes and reports them.
     const how = {
       address,
-      keeper,
+      backupKeys,
       log,
       notes: [],
       recordNotes: [],

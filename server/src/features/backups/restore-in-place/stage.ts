@@ -46,8 +46,8 @@ export async function stageBackup(
   deps: StageDeps,
   watch: BackupProgress,
 ): Promise<StagedBackup> {
-  const { keeper, store, rules, columns, log } = deps
-  const notes = await notesIn([store], keeper, log)
+  const { backupKeys, store, rules, columns, log } = deps
+  const notes = await notesIn([store], backupKeys, log)
   const name = fileName(job.backup_id, job.rewritten_at)
   const size = await store.size(name)
   const read = () =>
@@ -64,7 +64,7 @@ export async function stageBackup(
     })
   }
   const fillCurrent = async () => {
-    await using file = await openBackup(read(), keeper)
+    await using file = await openBackup(read(), backupKeys)
     const noted = purgedOf(notes, file.header.installation)
     const schema = await requireCompatible(client, file.header, job, options.tenant_id)
     const tables = schema === 'current' ? await fill(rowsOfFile(file)) : undefined

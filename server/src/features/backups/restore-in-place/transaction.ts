@@ -11,10 +11,10 @@ import type { DifferingSafeguards } from '../../../platform/schema/repairs/index
 import { deleteTenants, leavingTenants } from '../../tenants/index.ts'
 import { isOperatorLeft, keptAccounts } from '../../users/index.ts'
 import { type BackupProgress, createBackup } from '../create/create.ts'
-import { WEBHOOK_QUEUES } from '../derived-rows.ts'
 import { purgedIn } from '../erase/erase.store.ts'
 import { dropPurged } from '../erase/purged-records.store.ts'
-import { completeRestore, type Job, type Made } from '../work/work.store.ts'
+import { WEBHOOK_QUEUES } from '../restore-into-empty/load.store.ts'
+import { type CreatedBackup, completeRestore, type Job } from '../work/work.store.ts'
 import {
   keepAccounts,
   keepCurrentSecrets,
@@ -40,13 +40,13 @@ export interface InPlaceDeps extends StageDeps {
   openConnection(): PgConnection
   clock: Time
   /** Verifies that the encrypted values visible to the connection can be decrypted. */
-  prove(client: PgConnection): Promise<void>
+  verify(client: PgConnection): Promise<void>
   /** Returns the constraints, triggers and grants of the database that differ from its schema. */
   differing: DifferingSafeguards
   /** Records in the database that the safety backup started (or restarted) and completed. */
   safety: {
     begin(id: string, job: Job, tenantId: number | null): Promise<void>
-    complete(id: string, made: Made): Promise<void>
+    complete(id: string, made: CreatedBackup): Promise<void>
   }
 }
 
@@ -129,7 +129,7 @@ export const RESTORE_STEPS: readonly RestoreStep[] = [
     run: ({ client, deps, options }) => endAccess(client, deps.rules, options.tenant_id),
   },
   { name: 'finish the features', role: 'scope', run: finishFeatures },
-  { name: 'verify decryption', role: 'scope', run: ({ client, deps }) => deps.prove(client) },
+  { name: 'verify decryption', role: 'scope', run: ({ client, deps }) => deps.verify(client) },
   { name: 'record in the journals', role: 'scope', run: record },
   { name: 'complete the job and commit', role: 'scope', run: complete },
 ]

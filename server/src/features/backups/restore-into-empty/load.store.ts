@@ -10,7 +10,6 @@ import type { PgConnection } from '../../../platform/db/index.ts'
 import { renumberLoadedJournal } from '../../../platform/schema/moved-journal.ts'
 import { readSchema } from '../../../platform/schema/schema-dump.ts'
 import { COPY_SETTINGS } from '../create/snapshot.store.ts'
-import { WEBHOOK_QUEUES } from '../derived-rows.ts'
 import type { BackedUpTable, Header, Manifest } from '../file/format.ts'
 import { rowsWithout } from '../file/tenant-rows.ts'
 import { build, dropConstraints, putBack, requireRestoredSchema } from './safeguards.store.ts'
@@ -82,8 +81,8 @@ export async function beginLoad(
           )
       await renumberLoadedJournal(client)
       await build(client, safeguards.built)
-      for (const statement of MADE_ANEW) await client.query(statement)
-      await putBack(client, safeguards.held)
+      for (const statement of DERIVED_ROWS) await client.query(statement)
+      await putBack(client, safeguards.restoring)
       await advanceSequences(client, header)
       await requireRestoredSchema(client, made)
       const rows = Object.values(left).reduce((sum, count) => sum + count, 0)
@@ -92,11 +91,18 @@ export async function beginLoad(
   }
 }
 
+/** Inserts a queue for each webhook without one. The webhook engine reschedules interrupted deliveries. */
+export const WEBHOOK_QUEUES = `
+  insert into webhook_queues (webhook_id, tenant_id, due_at)
+  select id, tenant_id, (select min(due_at) from webhook_deliveries
+    where webhook_id = webhooks.id and status = 'pending')
+  from webhooks where not exists (select from webhook_queues queue where queue.webhook_id = webhooks.id)`
+
 /**
  * Inserts rows that are not backed up because they are derived from other rows. The recursive query jumps from action
  * to action in the index, because millions of journal entries have only about a hundred distinct actions.
  */
-const MADE_ANEW = [
+const DERIVED_ROWS = [
   WEBHOOK_QUEUES,
   `with recursive found as (
      (select action from journal order by action limit 1) union all
@@ -118,8 +124,8 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
   const done = finished(stream)
   let sending = Promise.resolve()
   // Prevents unhandled rejections. The next write, or the end, throws the error.
-  const heardLater = () => undefined
-  done.catch(heardLater)
+  const handledLater = () => undefined
+  done.catch(handledLater)
   return {
     table: name,
     // Resolves before the rows are sent, so the caller can read the next ones. The database validates the rows.
@@ -133,7 +139,7 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
         }
       })
       sending = Promise.race([room, done])
-      sending.catch(heardLater)
+      sending.catch(handledLater)
     },
     async end() {
       await sending

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { notesIn } from '../erase/purge-notes.ts'
 import { recordNotesIn } from '../erase/purged-records.ts'
-import { keeperBy } from '../file/identity.ts'
+import { backupKeysFrom } from '../file/identity.ts'
 import { folderStore } from '../stores/folder.ts'
 import { type Store, StoreError } from '../stores/store.ts'
 import { type EmptyRestoreDeps, type Restored, restoreIntoEmpty } from './restore.ts'
@@ -14,7 +14,7 @@ const NOTED_THERE =
   'The store lists the purged tenants and patients, which would otherwise be restored. Try again when the store responds, or put these lists beside the file and restore without the store.'
 
 export interface RestoreFileDeps
-  extends Omit<EmptyRestoreDeps, 'keeper' | 'notes' | 'recordNotes'> {
+  extends Omit<EmptyRestoreDeps, 'backupKeys' | 'notes' | 'recordNotes'> {
   /** The root keys. The current one comes first. */
   rootKeys: readonly [Uint8Array, ...Uint8Array[]]
   /** The configured store. Its notes of purged tenants and patients are applied, as are the notes next to the file. */
@@ -31,18 +31,18 @@ export async function restoreFile(
   const { size } = await stat(path).catch((error: Error) => {
     throw new StartupError(`${path} could not be read (${error.message}).`)
   })
-  const keeper = await keeperBy(rootKeys, [])
+  const backupKeys = await backupKeysFrom(rootKeys, [])
   const beside = folderStore(dirname(path))
   const stores = beside.place === store.place ? [store] : [store, beside]
   const read = async () => ({
-    notes: await notesIn(stores, keeper, deps.log),
-    recordNotes: await recordNotesIn(stores, keeper, deps.log),
+    notes: await notesIn(stores, backupKeys, deps.log),
+    recordNotes: await recordNotesIn(stores, backupKeys, deps.log),
   })
   const noted = await read().catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error
     throw new StartupError(`Nothing was restored: ${error.message}. ${NOTED_THERE}`)
   })
-  async function* told() {
+  async function* withProgress() {
     let read = 0
     for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
       read += chunk.length
@@ -50,5 +50,5 @@ export async function restoreFile(
       yield chunk as Buffer
     }
   }
-  return restoreIntoEmpty(told(), { ...deps, ...noted, keeper })
+  return restoreIntoEmpty(withProgress(), { ...deps, ...noted, backupKeys })
 }

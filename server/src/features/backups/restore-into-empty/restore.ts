@@ -18,13 +18,13 @@ import { type Note, purgedOf } from '../erase/purge-notes.ts'
 import { deleteNoted, enterRecords, type RecordNotes } from '../erase/purged-records.store.ts'
 import { UnreadableFile } from '../file/age.ts'
 import { type Header, recordsOf } from '../file/format.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { readBackup } from '../file/read.ts'
 import * as store from './load.store.ts'
 
 export interface EmptyRestoreDeps {
   address: DatabaseAddress
-  keeper: Keeper
+  backupKeys: BackupKeys
   log: Logger
   /** The notes of purged tenants, read from the available stores. */
   notes: readonly Note[]
@@ -87,7 +87,7 @@ async function load(
   file: AsyncIterable<Uint8Array>,
   {
     address,
-    keeper,
+    backupKeys,
     migrations,
     notes,
     recordNotes,
@@ -100,7 +100,7 @@ async function load(
   try {
     await client.query('begin')
     let loading: store.Load | undefined
-    const { header, manifest } = await readBackup(file, keeper, {
+    const { header, manifest } = await readBackup(file, backupKeys, {
       async header(read) {
         if (read.type !== 'full' && !takesClinics) throw new StartupError(OF_A_CLINIC)
         await makeSchema(client, migrationsOf(read, migrations))

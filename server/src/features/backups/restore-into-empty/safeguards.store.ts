@@ -30,7 +30,7 @@ const BUILT = `
  * Triggers are dropped, not disabled, because a disabled trigger with transition tables would still collect every new
  * row.
  */
-const HELD = `
+const DROPPED = `
   with ${LOADED}
   select 1 as rank, name, format('alter table %s no force row level security', name) as away,
     format('alter table %s force row level security', name) as back
@@ -57,7 +57,7 @@ interface Built {
 export interface Safeguards {
   built: readonly Built[]
   /** The statements that restore references (which need the keys), then triggers, then forced row-level security. */
-  held: readonly string[]
+  restoring: readonly string[]
 }
 
 /**
@@ -68,15 +68,15 @@ export async function dropConstraints(
   client: PgConnection,
   tables: readonly string[],
 ): Promise<Safeguards> {
-  const { rows: held } = await client.query<{ away: string; back: string }>(HELD, [tables])
+  const { rows: dropped } = await client.query<{ away: string; back: string }>(DROPPED, [tables])
   const { rows: built } = await client.query<Built>(BUILT, [tables])
-  for (const { away } of held) await client.query(away)
+  for (const { away } of dropped) await client.query(away)
   for (const { table, kind, name } of built)
     await client.query(
       kind === 'constraint' ? `alter table ${table} drop constraint ${name}` : `drop index ${name}`,
     )
   // Reverses the order of removal for the restore.
-  return { built, held: held.map(({ back }) => back).toReversed() }
+  return { built, restoring: dropped.map(({ back }) => back).toReversed() }
 }
 
 /**

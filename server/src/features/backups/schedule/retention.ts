@@ -2,7 +2,7 @@
 
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { lockUntilEnd, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
-import type { OutboundHold } from '../../../platform/hold/index.ts'
+import type { OutboundHold } from '../../../platform/hold/hold.ts'
 import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'

@@ -5,7 +5,7 @@ import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
 /** Returns true if a backup of the tenant is queued or running. Checks for a full backup if `tenantId` is null. */
-export async function isBeingMade(tx: TenantTx, tenantId: number | null): Promise<boolean> {
+export async function isBeingCreated(tx: TenantTx, tenantId: number | null): Promise<boolean> {
   const job = await tx.db
     .selectFrom('backup_jobs')
     .select('id')
@@ -93,7 +93,7 @@ export async function knownOf(
 }
 
 /** A verified full backup. All fields are null if there is none. */
-export interface ProvenBackup {
+export interface VerifiedBackup {
   created_at: string | null
   verified_at: string | null
   /** The duration of the last test restore in seconds; null if there was none. */
@@ -101,7 +101,7 @@ export interface ProvenBackup {
 }
 
 /** Returns the newest verified full backup; null if there is none. */
-export async function newestProven(tx: TenantTx): Promise<ProvenBackup | null> {
+export async function newestVerified(tx: TenantTx): Promise<VerifiedBackup | null> {
   const row = await tx.db
     .selectFrom('backups')
     .select(['created_at', 'verified_at', 'drill_seconds'])

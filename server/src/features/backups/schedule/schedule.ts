@@ -7,7 +7,7 @@ import { SYSTEM } from '../../../platform/journal/index.ts'
 import { insertBackup, insertJob } from '../backups.store.ts'
 import type { BackupReason } from '../backups.table.ts'
 import type { BackupType } from '../file/format.ts'
-import { isBeingMade } from './schedule.store.ts'
+import { isBeingCreated } from './schedule.store.ts'
 
 const PLANNED = jobKind<Record<string, never>>('backups.planned')
 
@@ -29,7 +29,7 @@ export function schedulesBackups({ db, jobs, cron, wake }: ScheduleDeps): void {
 /** Queues a full backup unless one is already queued or running. Exported for its test. */
 export async function orderPlanned(db: Scopes, wake: () => void): Promise<void> {
   await db.acrossTenants(async (tx) => {
-    if (await isBeingMade(tx, null)) return
+    if (await isBeingCreated(tx, null)) return
     await queueBackup(tx, { type: 'full', tenant_id: null, reason: 'schedule' })
     tx.afterCommit(wake)
   })

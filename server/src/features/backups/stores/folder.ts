@@ -11,7 +11,7 @@ import { writeOut } from './write-out.ts'
 /** The free space to keep on the disk, which the embedded database may share: 5 % of the disk, but at most 1 GiB. */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3
-const LOOK_EVERY = 16 * 1024 ** 2
+const CHECK_EVERY_BYTES = 16 * 1024 ** 2
 const PART = '.part'
 
 /**
@@ -43,13 +43,13 @@ export function folderStore(folder: string): OpenStore {
     try {
       const file = await open(part, 'wx', 0o600)
       try {
-        let unlooked = 0
+        let unchecked = 0
         await writeOut(file, source, async (bytes) => {
           signal.throwIfAborted()
-          unlooked += bytes
-          if (unlooked < LOOK_EVERY) return
-          unlooked = 0
-          await requireRoom(LOOK_EVERY)
+          unchecked += bytes
+          if (unchecked < CHECK_EVERY_BYTES) return
+          unchecked = 0
+          await requireRoom(CHECK_EVERY_BYTES)
         })
       } finally {
         await file.close()

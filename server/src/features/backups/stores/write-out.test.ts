@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { scratch } from '../../../../test/support/scratch.ts'
-import { letGo } from '../../../lib/free-memory.ts'
+import { releaseChunk } from '../../../lib/free-memory.ts'
 import { writeOut } from './write-out.ts'
 
 const MIB = 1024 * 1024
@@ -23,7 +23,7 @@ async function* inPieces(bytes: Buffer, size: number) {
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(Uint8Array.prototype.slice.call(bytes, from, from + size))
     yield piece
-    letGo(piece)
+    releaseChunk(piece)
   }
 }
 
@@ -37,11 +37,11 @@ test.each([
 ])('writes %i bytes in pieces of %i', async (size, pieces) => {
   const { file, written } = await newFile()
   const bytes = randomBytes(size)
-  const told: number[] = []
-  await writeOut(file, inPieces(bytes, pieces), async (count) => void told.push(count))
+  const reported: number[] = []
+  await writeOut(file, inPieces(bytes, pieces), async (count) => void reported.push(count))
   expect(Buffer.compare(await written(), bytes)).toBe(0)
-  expect(told.reduce((sum, count) => sum + count, 0)).toBe(size)
-  expect(Math.max(0, ...told)).toBeLessThanOrEqual(MIB)
+  expect(reported.reduce((sum, count) => sum + count, 0)).toBe(size)
+  expect(Math.max(0, ...reported)).toBeLessThanOrEqual(MIB)
 })
 
 test('flushes the file while it grows, and again at its end', async () => {

@@ -10,11 +10,11 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import { verifyFile } from '../create/create.ts'
 import { saveUnread, saveVerified } from '../drill/drill.store.ts'
 import { UnreadableFile } from '../file/age.ts'
-import type { Keeper } from '../file/identity.ts'
+import type { BackupKeys } from '../file/identity.ts'
 import { fileName } from '../file/names.ts'
 import { nextToCheck, saveChecked, type ToCheck } from '../fixes/fixes.store.ts'
 import { NotStoredError, type OpenStore, StoreError } from '../stores/store.ts'
-import type { HeldBackup } from '../work/reading.ts'
+import type { BackupReadLocks } from '../work/reading.ts'
 
 const CHECK = jobKind<Record<string, never>>('backups.check', {
   expireInSeconds: 24 * 60 * 60 - 1,
@@ -24,13 +24,13 @@ const CRON = '41 1,7,13,19 * * *'
 /** A backup that was verified within this time is skipped. */
 const OLD_MS = DAY
 /** If this many files in a row are unavailable, the store itself probably fails, so no further files are tried. */
-const MOST_UNREAD = 3
+const MAX_UNREAD = 3
 
 export interface CheckDeps {
   db: Scopes
   store: OpenStore
-  keeper: Keeper
-  reading: HeldBackup
+  backupKeys: BackupKeys
+  reading: BackupReadLocks
   clock: Clock
   log: Logger
 }
@@ -49,7 +49,7 @@ export function checksBackups(deps: CheckDeps & { jobs: Jobs }): void {
  */
 export async function checkNext(deps: CheckDeps, signal: AbortSignal): Promise<string | undefined> {
   const unread: string[] = []
-  while (unread.length < MOST_UNREAD) {
+  while (unread.length < MAX_UNREAD) {
     const before = isoAt(deps.clock, -OLD_MS)
     const backup = await deps.db.acrossTenants((tx) => nextToCheck(tx, before, unread), 'read')
     if (!backup || (await check(deps, backup, signal))) return backup?.id
@@ -60,12 +60,12 @@ export async function checkNext(deps: CheckDeps, signal: AbortSignal): Promise<s
 
 /** Verifies a backup and records the result. Returns false if the store did not return the file. */
 async function check(deps: CheckDeps, backup: ToCheck, signal: AbortSignal): Promise<boolean> {
-  const { db, store, keeper, reading, log } = deps
+  const { db, store, backupKeys, reading, log } = deps
   const { id, sha256, rewritten_at } = backup
   const file = { name: fileName(id, rewritten_at), sha256 }
-  await using _held = await reading.hold(id)
+  await using _lock = await reading.lock(id)
   try {
-    await verifyFile(store, keeper, file, signal, () => undefined)
+    await verifyFile(store, backupKeys, file, signal, () => undefined)
   } catch (error) {
     signal.throwIfAborted()
     const isRead = await saveFault(deps, backup, error)

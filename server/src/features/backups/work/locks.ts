@@ -5,8 +5,8 @@
  */
 import { Problem } from '../../../lib/problems.ts'
 import {
-  type Holder,
-  openHolder,
+  type LockConnection,
+  openLockConnection,
   type PgConnection,
   withDeadline,
 } from '../../../platform/db/index.ts'
@@ -16,7 +16,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 /** The time limit of a lock query. Lock queries never wait, so they normally return immediately. */
 const ANSWERS_WITHIN_MS = 10_000
 
-export interface HeldLock extends AsyncDisposable {
+export interface AcquiredLock extends AsyncDisposable {
   /** Aborts when the connection is lost, which also ends the lock. */
   readonly lost: AbortSignal
 }
@@ -26,11 +26,11 @@ export interface BackupLocks {
    * Acquires a shared lock. Returns undefined if another connection holds the lock exclusively.
    * @throws Problem 503 if the database does not respond
    */
-  share(...lock: Parameters<Holder['share']>): Promise<HeldLock | undefined>
+  share(...lock: Parameters<LockConnection['share']>): Promise<AcquiredLock | undefined>
 }
 
-interface LockConnection {
-  holder: Promise<Holder>
+interface SharedConnection {
+  holder: Promise<LockConnection>
   users: number
 }
 
@@ -38,21 +38,21 @@ export function openBackupLocks(deps: {
   openConnection(): PgConnection
   log: Logger
 }): BackupLocks {
-  let current: LockConnection | undefined
+  let current: SharedConnection | undefined
 
-  function open(): LockConnection {
-    const opened = { holder: openHolder(deps.openConnection()), users: 0 }
+  function open(): SharedConnection {
+    const opened = { holder: openLockConnection(deps.openConnection()), users: 0 }
     const forget = () => abandon(opened)
     opened.holder.then(({ lost }) => lost.addEventListener('abort', forget), forget)
     return opened
   }
 
-  function abandon(connection: LockConnection): void {
+  function abandon(connection: SharedConnection): void {
     if (current === connection) current = undefined
   }
 
   /** Waits for a result. After a timeout, drops the connection, so that the next lock opens a new one. */
-  async function answered<T>(connection: LockConnection, answer: Promise<T>): Promise<T> {
+  async function answered<T>(connection: SharedConnection, answer: Promise<T>): Promise<T> {
     try {
       return await withDeadline(answer, ANSWERS_WITHIN_MS)
     } catch (error) {
@@ -61,7 +61,7 @@ export function openBackupLocks(deps: {
     }
   }
 
-  async function leave(connection: LockConnection, unlock?: () => Promise<void>) {
+  async function leave(connection: SharedConnection, unlock?: () => Promise<void>) {
     connection.users -= 1
     const isLast = connection.users === 0
     if (isLast) abandon(connection)
@@ -74,14 +74,14 @@ export function openBackupLocks(deps: {
       current ??= open()
       const connection = current
       connection.users += 1
-      let isHeld = false
+      let isAcquired = false
       try {
         const holder = await answered(connection, connection.holder)
-        isHeld = await answered(connection, holder.share(...lock))
+        isAcquired = await answered(connection, holder.share(...lock))
         const release = () => leave(connection, () => holder.unshare(...lock))
-        return isHeld ? { lost: holder.lost, [Symbol.asyncDispose]: release } : undefined
+        return isAcquired ? { lost: holder.lost, [Symbol.asyncDispose]: release } : undefined
       } finally {
-        if (!isHeld) await leave(connection)
+        if (!isAcquired) await leave(connection)
       }
     },
   }

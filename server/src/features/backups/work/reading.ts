@@ -5,19 +5,19 @@ import type { BackupLocks } from './locks.ts'
 
 const RETRY_SECONDS = 1
 
-export interface HeldBackup {
+export interface BackupReadLocks {
   /**
    * Prevents the deletion of a backup until the returned object is disposed of. Look up the backup after this call,
    * because it may have been deleted before.
    * @throws Problem 503 while the backup is being deleted
    */
-  hold(id: string): Promise<AsyncDisposable>
+  lock(id: string): Promise<AsyncDisposable>
 }
 
-export const openReading = (locks: BackupLocks): HeldBackup => ({
-  async hold(id) {
-    const held = await locks.share('longReads', readLockOf(id))
-    if (!held) throw new Problem('busy', { retryAfter: RETRY_SECONDS })
-    return held
+export const openReading = (locks: BackupLocks): BackupReadLocks => ({
+  async lock(id) {
+    const lock = await locks.share('longReads', readLockOf(id))
+    if (!lock) throw new Problem('busy', { retryAfter: RETRY_SECONDS })
+    return lock
   },
 })

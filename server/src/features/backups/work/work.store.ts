@@ -79,11 +79,11 @@ export async function shareJob(
   client: PgConnection,
   { number }: Pick<Job, 'number'>,
 ): Promise<void> {
-  const { rows } = await client.query<{ held: boolean }>(
-    'select pg_try_advisory_lock_shared($1, $2) as held',
+  const { rows } = await client.query<{ acquired: boolean }>(
+    'select pg_try_advisory_lock_shared($1, $2) as acquired',
     [LOCKS.longJobs, number],
   )
-  if (rows[0]?.held !== true) throw new LostJobError()
+  if (rows[0]?.acquired !== true) throw new LostJobError()
 }
 
 /**
@@ -272,7 +272,7 @@ export async function failSafeties(
   return failed.map(({ id }) => id)
 }
 
-export interface Made {
+export interface CreatedBackup {
   size_bytes: number
   sha256: string
   records: number
@@ -285,7 +285,7 @@ export interface Made {
  * Marks a backup as completed and verified.
  * @throws NotStoredError if the backup was purged with its tenant, or was marked as failed
  */
-export async function completeBackup(tx: TenantTx, id: string, made: Made): Promise<void> {
+export async function completeBackup(tx: TenantTx, id: string, made: CreatedBackup): Promise<void> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')
     .set({ ...made, status: 'completed', verified_at: sql`now()` })

@@ -37,8 +37,8 @@ import type { BackupLocks } from './locks.ts'
 import type { Progress } from './progress.ts'
 import * as store from './work.store.ts'
 
-const LOOK_EVERY_MS = 2_000
-const TELL_EVERY_MS = 1_000
+const POLL_MS = 2_000
+const PROGRESS_EVERY_MS = 1_000
 /** Limits throttling, so that a backup takes at most five times as long (docs/backups.md). */
 const PACER_LIMITS = { perTransaction: 4, max: 4, idle: 0.1 }
 /** The pause before trying again to record the outcome of a job. */
@@ -54,7 +54,7 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   /** The id of the only job to run, and only while no service claims queued jobs. If undefined, runs all jobs. */
   only?: string | undefined
   /** Called within the transaction that marks a backup as completed. */
-  onMade(tx: TenantTx): Promise<void>
+  onCreated(tx: TenantTx): Promise<void>
 }
 
 const BEGINNING: Progress = {
@@ -69,7 +69,7 @@ const SOMEBODY_WAITS = 'another process, such as a migration, is waiting for a t
 
 /** The outcome of a job that the worker still has to record. */
 interface JobOutcome {
-  made?: store.Made
+  made?: store.CreatedBackup
   /** The result of a dry run of a restore. */
   result?: RestoreResult
   rewritten?: Rewritten
@@ -97,25 +97,25 @@ export function startBackupWorker(given: BackupWorkerDeps): BackupWorker {
   const isLeft = async () =>
     deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
 
-  async function look(): Promise<boolean> {
+  async function poll(): Promise<boolean> {
     await failAbandonedJobs(deps)
     if (stopping.signal.aborted || (await isLeft())) return false
     const job = await db.acrossTenants((tx) => store.findQueued(tx, deps.only), 'read')
     return job !== undefined && (await work(deps, job, stopping.signal)) === 'ended'
   }
 
-  const looking = poller(look, {
+  const polling = poller(poll, {
     clock,
-    pollMs: LOOK_EVERY_MS,
-    failureGapMs: LOOK_EVERY_MS,
+    pollMs: POLL_MS,
+    failureGapMs: POLL_MS,
     onError: logFailures('polling of backup jobs', log),
   })
   return {
-    wake: looking.wake,
-    idle: looking.idle,
+    wake: polling.wake,
+    idle: polling.idle,
     stop() {
       stopping.abort(new GiveWay('the service is shutting down'))
-      return looking.stop()
+      return polling.stop()
     },
   }
 }
@@ -126,9 +126,9 @@ async function work(
   job: store.Job,
   stopping: AbortSignal,
 ): Promise<'ended' | 'left'> {
-  await using held = await deps.locks.share('longJobs', job.number)
-  if (!held) return 'left'
-  return await begin(deps, job, AbortSignal.any([stopping, held.lost]))
+  await using lock = await deps.locks.share('longJobs', job.number)
+  if (!lock) return 'left'
+  return await begin(deps, job, AbortSignal.any([stopping, lock.lost]))
 }
 
 /** Starts a job on a separate connection. The caller must hold the job's lock. */
@@ -162,8 +162,8 @@ async function perform(
   // Closes the connection on abort, so that a running query is not waited for.
   const end = () => void canFail(client.end(), 'cancellation of a backup', deps.log)
   signal.addEventListener('abort', end)
-  const telling = tellProgress(deps, job, (reason) => givingWay.abort(reason))
-  const watch = { ...telling.watch, signal, quiet: telling.quiet }
+  const recording = recordProgress(deps, job, (reason) => givingWay.abort(reason))
+  const watch = { ...recording.watch, signal, quiet: recording.quiet }
   try {
     signal.throwIfAborted()
     if (job.kind === 'create') {
@@ -181,7 +181,7 @@ async function perform(
     throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', end)
-    await telling.stop()
+    await recording.stop()
   }
 }
 
@@ -193,13 +193,13 @@ async function requireInTime({ db }: BackupWorkerDeps, { id }: store.Job): Promi
 }
 
 /** Records the progress of a job. Aborts it when a user cancels it, or another process waits for its table locks. */
-function tellProgress(
+function recordProgress(
   { db, clock, log }: BackupWorkerDeps,
   job: store.Job,
   abort: (reason: Error) => void,
 ) {
   const state: { progress: Progress; pid?: number } = { progress: BEGINNING }
-  const telling = poller(
+  const recording = poller(
     async () => {
       const { progress, pid } = state
       if (await db.acrossTenants((tx) => store.saveProgress(tx, job.id, progress)))
@@ -210,16 +210,16 @@ function tellProgress(
     },
     {
       clock,
-      pollMs: TELL_EVERY_MS,
+      pollMs: PROGRESS_EVERY_MS,
       onError: logFailures('recording of backup progress', log),
     },
   )
   return {
-    stop: telling.stop,
+    stop: recording.stop,
     /** Records the latest progress, and stops. */
     async quiet() {
-      await telling.idle()
-      await telling.stop()
+      await recording.idle()
+      await recording.stop()
     },
     watch: {
       progress(progress: Progress) {
@@ -266,9 +266,9 @@ async function finish(
         await store.requireAtWork(tx, job)
         if (made) {
           await store.completeBackup(tx, backup, made)
-          const { locked_until: _, ...told } = made
-          await appendJobEvent(tx, job, 'backup.created', told)
-          await deps.onMade(tx)
+          const { locked_until: _, ...details } = made
+          await appendJobEvent(tx, job, 'backup.created', details)
+          await deps.onCreated(tx)
         }
         if (rewritten) {
           const { records, forgotten } = rewritten
@@ -315,7 +315,7 @@ async function conclude(
 ): Promise<void> {
   // A restore may have entered maintenance mode itself, so it must not wait for that mode to end.
   if (kind === 'restore') return void (await db.acrossTenants(work))
-  const told = logFailures('recording of a backup job result', log)
+  const logFailure = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {
     try {
       await db.requireAvailable(null)
@@ -326,7 +326,7 @@ async function conclude(
     } catch (error) {
       if (!isPassing(error)) throw error
       if (ending.aborted) throw ending.reason
-      told(error, previous)
+      logFailure(error, previous)
       previous = error
     }
     await clock.delay(END_AGAIN_MS, { signal: ending }).catch(() => undefined)
@@ -334,7 +334,7 @@ async function conclude(
 }
 
 /** The dependencies needed to end a job. */
-export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'keeper' | 'log'>
+export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'backupKeys' | 'log'>
 
 /** Marks jobs as failed whose process has died. */
 export async function failAbandonedJobs(deps: JobEndDeps): Promise<void> {

@@ -58,13 +58,13 @@ export async function holdsBotLease(tx: TenantTx, epoch: number): Promise<boolea
   return row !== undefined
 }
 
-export interface BotStanding {
+export interface BotStatus {
   state: BotState
   username: string | null
   is_held: boolean
 }
 
-export async function findStanding(tx: TenantTx): Promise<BotStanding> {
+export async function findBotStatus(tx: TenantTx): Promise<BotStatus> {
   return tx.db
     .selectFrom('messenger_bot')
     .select([

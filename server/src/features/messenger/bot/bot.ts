@@ -4,8 +4,7 @@ import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import type { BotState } from '../messenger.table.ts'
-import { TOPIC_BOT } from '../topics.ts'
+import { type BotState, TOPIC_BOT } from '../messenger.table.ts'
 import { type BotApi, BotFault } from './api.ts'
 import * as store from './bot.store.ts'
 import type { Tenure } from './lease.ts'
@@ -142,7 +141,7 @@ export function startBot(deps: BotDeps): Bot {
 
   /** Updates the state after a failed request. Returns how long to wait before the next request. */
   async function bear(fault: BotFault): Promise<number> {
-    if (!isUnanswered(fault)) silence.heard()
+    if (!isUnanswered(fault)) silence.responded()
     else if (silence.missed()) await note('away')
     const { code, retryAfter } = fault.refusal ?? {}
     if (isOfToken(fault)) {
@@ -154,10 +153,10 @@ export function startBot(deps: BotDeps): Bot {
     return retryAfter ? retryAfter * SECOND : FAILED_WAIT
   }
 
-  async function look(): Promise<boolean | number> {
+  async function poll(): Promise<boolean | number> {
     try {
       const wait = await step()
-      silence.heard()
+      silence.responded()
       return wait === 0 ? !tenure.over.aborted : wait
     } catch (error) {
       if (!(error instanceof BotFault) || tenure.over.aborted) throw error
@@ -168,7 +167,7 @@ export function startBot(deps: BotDeps): Bot {
   }
 
   const logFailure = logFailures('messenger polling', log)
-  const looker = poller(look, {
+  const polling = poller(poll, {
     clock,
     pollMs: FAILED_WAIT,
     // A request that was aborted by the end of the tenure does not count as a failure.
@@ -181,9 +180,9 @@ export function startBot(deps: BotDeps): Bot {
       state = 'refused'
       recheck.abort()
       recheck = new AbortController()
-      looker.wake()
+      polling.wake()
     },
-    stop: looker.stop,
+    stop: polling.stop,
   }
 }
 

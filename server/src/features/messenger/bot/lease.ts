@@ -11,11 +11,11 @@ import {
 import type { Background } from '../../../platform/feature/feature.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { TOPIC_BOT } from '../topics.ts'
+import { TOPIC_BOT } from '../messenger.table.ts'
 import * as store from './bot.store.ts'
 
 /** The time between checks whether the lease is free. `RENEW_MS` is the time between renewals. */
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 const RENEW_MS = 3_000
 
 /** The period during which this process is the bot. */
@@ -61,7 +61,7 @@ export interface BotLease {
 }
 
 export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps): BotLease {
-  let held: { tenure: Tenure; sureUntil: number; end: AbortController } | undefined
+  let current: { tenure: Tenure; sureUntil: number; end: AbortController } | undefined
   let work: Background | undefined
 
   const leaseFrom = (askedAt: number) => askedAt + (store.BOT_LEASE_SECONDS - 1) * SECOND
@@ -75,20 +75,20 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
     const tenure: Tenure = {
       epoch,
       over: end.signal,
-      isSure: () => !end.signal.aborted && clock.monotonic() < (held?.sureUntil ?? 0),
+      isSure: () => !end.signal.aborted && clock.monotonic() < (current?.sureUntil ?? 0),
       async fence(tx) {
         if (!(await store.holdsBotLease(tx, epoch))) throw new TenureOver()
       },
     }
-    held = { tenure, ...mine }
+    current = { tenure, ...mine }
     log.info({ epoch }, 'messenger bot lease acquired')
     work = begin(tenure)
     changes.notify(TOPIC_BOT)
   }
 
   async function leave(): Promise<void> {
-    held?.end.abort()
-    held = undefined
+    current?.end.abort()
+    current = undefined
     await work?.stop()
     work = undefined
   }
@@ -97,35 +97,35 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
     const askedAt = clock.monotonic()
     const isRenewed = await db.acrossTenants((tx) => store.renewBotLease(tx, epoch))
     if (isRenewed) {
-      if (held) held.sureUntil = leaseFrom(askedAt)
+      if (current) current.sureUntil = leaseFrom(askedAt)
       return
     }
     log.warn({ epoch }, 'messenger bot lease lost to another process')
     await leave()
   }
 
-  const keeper = poller(
+  const renewal = poller(
     async () => {
-      if (held) await keep(held.tenure.epoch)
+      if (current) await keep(current.tenure.epoch)
       else await take()
-      return held ? RENEW_MS : LOOK_MS
+      return current ? RENEW_MS : POLL_MS
     },
-    { clock, pollMs: LOOK_MS, onError: logFailures('renewal of the messenger bot lease', log) },
+    { clock, pollMs: POLL_MS, onError: logFailures('renewal of the messenger bot lease', log) },
   )
   // Checks the lease after each change of the bot, because another process may have released it.
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === TOPIC_BOT && !held) keeper.wake()
+    if (topic === TOPIC_BOT && !current) renewal.wake()
   })
 
   return {
     async idle() {
-      await keeper.idle()
+      await renewal.idle()
       await work?.idle()
     },
     async stop() {
       unsubscribe()
-      await keeper.stop()
-      const epoch = held?.tenure.epoch
+      await renewal.stop()
+      const epoch = current?.tenure.epoch
       await leave()
       if (epoch === undefined) return
       const released = db.acrossTenants((tx) => store.releaseBotLease(tx, epoch))

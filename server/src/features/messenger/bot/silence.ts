@@ -9,7 +9,7 @@ export interface Silence {
   /** Records a request without a response. Returns whether the provider now counts as unavailable. */
   missed(): boolean
   /** Records a response of any kind, which ends a run of failures. */
-  heard(): void
+  responded(): void
 }
 
 export function watchBotSilence(clock: Clock): Silence {
@@ -21,7 +21,7 @@ export function watchBotSilence(clock: Clock): Silence {
       failures += 1
       return failures >= FAILURES && clock.now() - since >= FOR
     },
-    heard() {
+    responded() {
       failures = 0
     },
   }

@@ -1,7 +1,7 @@
 /** Generates, parses and hashes the codes that link a chat to an account. */
 import { createHmac, randomInt } from 'node:crypto'
 import { MINUTE } from '../../../lib/clock.ts'
-import { typedCode } from '../../../lib/typed-code.ts'
+import { typedCode } from '../../../lib/pasted.ts'
 
 /** The digits and capital letters, without those that look or sound alike: 0, O, 1, I and L. */
 export const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'

@@ -42,7 +42,7 @@ export interface LinkingDeps {
   unlink: Unlink
   requireSignedIn: RequireSignedIn
   /** The health of the bot, or undefined if no bot is configured. */
-  standing: BotHealth | undefined
+  health: BotHealth | undefined
 }
 
 export interface Linking {
@@ -57,7 +57,7 @@ export interface Linking {
 }
 
 export function linkingService(deps: LinkingDeps): Linking {
-  const { db, clock, chats, standing } = deps
+  const { db, clock, chats, health } = deps
 
   async function statusOf(tx: TenantTx, caller: Caller): Promise<MessengerStatus> {
     const [link, events] = await Promise.all([
@@ -66,13 +66,13 @@ export function linkingService(deps: LinkingDeps): Linking {
     ])
     const chat = link && (await chats.openOrNull(tx, link))
     return {
-      enabled: standing !== undefined,
+      enabled: health !== undefined,
       linked: link !== undefined,
       username: chat?.username ?? null,
       linked_at: link?.linked_at ?? null,
       events: events ?? [...SECURITY_EVENTS],
       available_events: [...availableTo(caller.role)],
-      bot_username: standing?.username() ?? null,
+      bot_username: health?.username() ?? null,
     }
   }
 
@@ -97,10 +97,15 @@ export function linkingService(deps: LinkingDeps): Linking {
     await deps.unlink(tx, user, actorOf(caller), 'replaced', REPLACED)
     const sealed_chat = await chats.sealFor(tx, user, chat)
     await store.insertLink(tx, { ...user, chat_hash, sealed_chat })
-    await tell(tx, caller, owner, chat)
+    await mailOwner(tx, caller, owner, chat)
   }
 
-  async function tell(tx: TenantTx, caller: Caller, owner: store.Owner, chat: Chat): Promise<void> {
+  async function mailOwner(
+    tx: TenantTx,
+    caller: Caller,
+    owner: store.Owner,
+    chat: Chat,
+  ): Promise<void> {
     await append(tx, actorOf(caller), {
       action: 'messenger.linked',
       tenant_id: caller.tenant_id,
@@ -117,7 +122,7 @@ export function linkingService(deps: LinkingDeps): Linking {
     status: (caller) => db.inTenant(caller.tenant_id, (tx) => statusOf(tx, caller), 'read'),
 
     async link(caller, code) {
-      if (!standing) throw new Problem('messenger_unconfigured', { retryAfter: 3600 })
+      if (!health) throw new Problem('messenger_unconfigured', { retryAfter: 3600 })
       await deps.throttle.guess(
         [
           { rule: BY_USER, of: String(caller.user_id) },

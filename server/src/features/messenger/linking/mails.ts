@@ -19,7 +19,7 @@ export type UnlinkReason =
  * The reasons that cause a mail. A deleted account has no owner, and an owner who has not linked the chat needs no
  * mail.
  */
-export type TellingReason = Exclude<UnlinkReason, 'deleted' | 'disowned'>
+export type MailedReason = Exclude<UnlinkReason, 'deleted' | 'disowned'>
 
 interface Letter {
   name: string
@@ -57,7 +57,7 @@ export function linkedLetter({ name, clinic, chat, at }: Letter): MailContent {
   })
 }
 
-const WHY: Record<TellingReason, string> = {
+const WHY: Record<MailedReason, string> = {
   api: 'It was unlinked in your account.',
   chat: 'It was unlinked in the chat.',
   replaced: 'Another chat was linked instead.',
@@ -66,7 +66,7 @@ const WHY: Record<TellingReason, string> = {
   unreachable: 'No message could be delivered to it for more than a day.',
 }
 
-export function unlinkedLetter(letter: Letter & { reason: TellingReason }): MailContent {
+export function unlinkedLetter(letter: Letter & { reason: MailedReason }): MailContent {
   const { name, clinic, chat, at, reason } = letter
   return renderMail({
     subject: 'A chat is no longer linked to your account',

@@ -2,7 +2,7 @@
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import type { RootSealed } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { TOPIC_DUE } from '../topics.ts'
+import { TOPIC_DUE } from '../messenger.table.ts'
 import type { Chats } from './chats.ts'
 import { CODE_LIFE } from './codes.ts'
 import { hasManyReplies, insertReply } from './links.store.ts'

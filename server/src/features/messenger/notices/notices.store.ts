@@ -28,7 +28,7 @@ export interface Pair {
  * blocked user gets a notice of the block and nothing afterwards. The same applies to the deactivation and the deletion
  * of a tenant.
  */
-function isHeard(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
+function isSubscribed(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
   return sql<boolean>`(
     (u.is_active or (${isOwn} and ${action} = 'user.blocked'))
     and (t.is_active or ${action} in ('tenant.deactivated', 'tenant.deleted'))
@@ -69,7 +69,7 @@ export async function matchEvents(tx: TenantTx, events: readonly NoticeEvent[]):
       join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
       join tenants t on t.id = l.tenant_id
       left join messenger_subscriptions s on s.tenant_id = l.tenant_id and s.user_id = l.user_id
-    where ${isHeard(sql`p.action`, sql`p.is_own`)}
+    where ${isSubscribed(sql`p.action`, sql`p.is_own`)}
     order by p.id`.execute(tx.db)
   return rows
 }
@@ -112,11 +112,11 @@ export async function insertNotices(
     order by p.place`.execute(tx.db)
 }
 
-/** A group of waiting notices of a link with the same action. `is_heard` tells whether the user still gets them. */
+/** A group of waiting notices of a link with the same action. `is_subscribed` tells whether the user still gets them. */
 export interface WaitingNotices {
   action: string
   is_own: boolean
-  is_heard: boolean
+  is_subscribed: boolean
   /** True if the notices are so old that they are only counted. */
   is_late: boolean
   count: number
@@ -139,7 +139,7 @@ export async function countWaitingNotices(
       group by 1, 2, 3, 4
     )
     select n.action, n.is_own, n.is_late, n.count, n.last_id, n.first_queued_at,
-      n.is_kept and ${isHeard(sql`n.action`, sql`n.is_own`)} as is_heard
+      n.is_kept and ${isSubscribed(sql`n.action`, sql`n.is_own`)} as is_subscribed
     from n join messenger_links l on l.id = ${link.id}
       join users u on u.tenant_id = l.tenant_id and u.id = l.user_id
       join tenants t on t.id = l.tenant_id
@@ -166,7 +166,7 @@ export interface WaitingEntry {
 export async function firstWaiting(
   tx: TenantTx,
   link: { id: number; tenant_id: number },
-  heard: readonly Pick<WaitingNotices, 'action' | 'is_own'>[],
+  subscribed: readonly Pick<WaitingNotices, 'action' | 'is_own'>[],
   bounds: { lastId: number; late: string; limit: number },
 ): Promise<WaitingEntry[]> {
   const { rows } = await sql<WaitingEntry>`
@@ -178,7 +178,7 @@ export async function firstWaiting(
       where n.tenant_id = ${link.tenant_id} and n.link_id = ${link.id}
         and n.id <= ${bounds.lastId} and n.event_at >= ${bounds.late}::timestamptz
         and (n.action, n.is_own) in (select * from unnest(
-          ${heard.map(({ action }) => action)}::text[], ${heard.map(({ is_own }) => is_own)}::boolean[]))
+          ${subscribed.map(({ action }) => action)}::text[], ${subscribed.map(({ is_own }) => is_own)}::boolean[]))
       order by n.id limit ${bounds.limit}
     ) n left join journal j on j.id = n.entry_id and j.created_at = n.event_at
     order by n.id`.execute(tx.db)

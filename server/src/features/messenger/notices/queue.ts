@@ -8,7 +8,7 @@ import {
   type JournalEntry,
 } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
-import { TOPIC_DUE } from '../topics.ts'
+import { TOPIC_DUE } from '../messenger.table.ts'
 import { insertNotices, makeChatsDue, matchEvents, type NoticeEvent } from './notices.store.ts'
 
 const COLUMNS = [

@@ -58,8 +58,8 @@ export function openChatBudget(now: () => number): ChatBudget {
   }))
   /** The chats that were refused since a message last arrived, with the time of each refusal. */
   const refused = new Map<string, { at: number; retryMs: number }>()
-  let holds = 0
-  let heldUntil = 0
+  let pauses = 0
+  let pausedUntil = 0
   /** The first message after a pause, as a probe. No other message is sent until the probe ends. */
   let probe: 'none' | 'due' | SendSlot = 'none'
 
@@ -70,8 +70,8 @@ export function openChatBudget(now: () => number): ChatBudget {
     return Math.min(...ends, now() + WITHIN) - now()
   }
 
-  function hold(ms: number): void {
-    heldUntil = now() + ms
+  function pauseFor(ms: number): void {
+    pausedUntil = now() + ms
     probe = 'due'
   }
 
@@ -80,10 +80,10 @@ export function openChatBudget(now: () => number): ChatBudget {
     refused.set(chat, { at: now(), retryMs })
     if (!isProbe && refused.size < SUSPECT) return
     // Messages that were under way together may all be refused. Their refusals count once.
-    if (!isProbe && heldUntil > now()) return
+    if (!isProbe && pausedUntil > now()) return
     const shortest = Math.min(...[...refused.values()].map((one) => one.retryMs))
-    hold(Math.min(FIRST_HOLD * 2 ** holds, shortest))
-    holds += 1
+    pauseFor(Math.min(FIRST_HOLD * 2 ** pauses, shortest))
+    pauses += 1
   }
 
   function placeOf(rank: Rank): SendSlot {
@@ -98,7 +98,7 @@ export function openChatBudget(now: () => number): ChatBudget {
         const isProbe = probe === place
         if (ending.kind === 'arrived') {
           refused.clear()
-          holds = 0
+          pauses = 0
           probe = 'none'
         } else if (ending.kind === 'limited' && rank !== 'failing')
           limited(ending.chat, ending.retryMs, isProbe)
@@ -107,7 +107,7 @@ export function openChatBudget(now: () => number): ChatBudget {
           if (isProbe) probe = 'due'
         }
         // A probe that failed or went to a failing chat says nothing about the bot, so another probe follows.
-        else if (isProbe) hold(FIRST_HOLD)
+        else if (isProbe) pauseFor(FIRST_HOLD)
       },
     }
     return place
@@ -115,8 +115,8 @@ export function openChatBudget(now: () => number): ChatBudget {
 
   return {
     take(rank) {
-      const held = heldUntil - now()
-      if (held > 0) return held
+      const pause = pausedUntil - now()
+      if (pause > 0) return pause
       if (typeof probe === 'object') return SECOND
       taken = taken.filter(({ until }) => until > now())
       const wait = Math.max(waitOf(MAX_SENT), waitOf(MAX_SENT_OF[rank], rank))

@@ -12,7 +12,7 @@ import {
 } from '../notices/notices.store.ts'
 import { noticeSubjectOf } from '../notices/queue.ts'
 import { digestOf, MAX_LINES } from '../text/digest.ts'
-import { field, lineOf, type ShowAmount, type Told } from '../text/lines.ts'
+import { type DescribedEvent, field, lineOf, type ShowAmount } from '../text/lines.ts'
 import { shownName } from '../text/names.ts'
 import { DROPPED_AFTER, LATE_AFTER } from './pace.ts'
 import { findLinkOfChat, findReply, type SendingLink } from './sending.store.ts'
@@ -57,35 +57,35 @@ export function composer({ db: { clock, agreedClock }, chats, showAmount }: Comp
     const dropped = agreedClock.agrees() ? isoAt(clock, -DROPPED_AFTER) : BEFORE_ALL
     const waiting = await countWaitingNotices(tx, link, { late, dropped })
     const lastId = Math.max(0, ...waiting.map(({ last_id }) => last_id))
-    const heard = waiting.filter(({ is_heard }) => is_heard)
-    if (heard.length === 0) return { kind: 'nothing', link, lastId }
-    const lines = heard.some(({ is_late }) => !is_late)
-      ? await firstWaiting(tx, link, heard, { lastId, late, limit: MAX_LINES })
+    const subscribed = waiting.filter(({ is_subscribed }) => is_subscribed)
+    if (subscribed.length === 0) return { kind: 'nothing', link, lastId }
+    const lines = subscribed.some(({ is_late }) => !is_late)
+      ? await firstWaiting(tx, link, subscribed, { lastId, late, limit: MAX_LINES })
       : []
-    const told = await tellOf(tx, link, lines)
+    const described = await describeEvents(tx, link, lines)
     const text = digestOf({
-      lines: told.map((event) => lineOf(event, showAmount)),
+      lines: described.map((event) => lineOf(event, showAmount)),
       actions: lines.map(({ action }) => action),
-      counts: countsOf(heard),
+      counts: countsOf(subscribed),
     })
     const { id: chatId } = await chats.openOf(tx, link)
-    const queuedAt = heard.map(({ first_queued_at }) => first_queued_at).sort()[0] as string
+    const queuedAt = subscribed.map(({ first_queued_at }) => first_queued_at).sort()[0] as string
     return { kind: 'digest', lastId, chatId, text, link, queuedAt }
   }
 }
 
-function countsOf(heard: readonly WaitingNotices[]): Map<string, number> {
+function countsOf(subscribed: readonly WaitingNotices[]): Map<string, number> {
   const counts = new Map<string, number>()
-  for (const { action, count } of heard) counts.set(action, (counts.get(action) ?? 0) + count)
+  for (const { action, count } of subscribed) counts.set(action, (counts.get(action) ?? 0) + count)
   return counts
 }
 
 /** Adds the current names of users to the entries. Deleted users appear with the last name that the entries contain. */
-async function tellOf(
+async function describeEvents(
   tx: TenantTx,
   link: SendingLink,
   entries: readonly WaitingEntry[],
-): Promise<Told[]> {
+): Promise<DescribedEvent[]> {
   const ids = entries.flatMap((entry) => [entry.user_id, whoseOf(entry)])
   const known = await findPeople(tx, [...new Set(ids.filter((id) => id !== null))])
   const people = new Map([...deletedIn(entries, link.tenant_id), ...known])

@@ -26,14 +26,17 @@ export type SendOutcome =
   | { kind: 'token refused' }
 
 /** The wait after a 429 response that does not specify one. */
-const UNTOLD = 5 * SECOND
+const DEFAULT_RETRY_MS = 5 * SECOND
 
 /** Returns the outcome of an error response. Null stands for a missing or unreadable response. */
 export function judge(refusal: ChatRefusal | null): SendOutcome {
   if (!refusal || refusal.code >= 500) return { kind: 'failed' }
   const { code, description, retryAfter } = refusal
   if (code === 429)
-    return { kind: 'limited', retryMs: retryAfter === undefined ? UNTOLD : retryAfter * SECOND }
+    return {
+      kind: 'limited',
+      retryMs: retryAfter === undefined ? DEFAULT_RETRY_MS : retryAfter * SECOND,
+    }
   if (code === 401 || code === 404) return { kind: 'token refused' }
   if (code === 403 && /blocked by the user/i.test(description))
     return { kind: 'gone', reason: 'blocked' }

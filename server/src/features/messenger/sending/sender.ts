@@ -12,7 +12,7 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Bot } from '../bot/bot.ts'
 import type { Tenure } from '../bot/lease.ts'
-import { TOPIC_DUE } from '../topics.ts'
+import { TOPIC_DUE } from '../messenger.table.ts'
 import { openChatBudget, RANKS, type Rank, type SendEnding, type SendSlot } from './budget.ts'
 import type { SendOutcome } from './outcome.ts'
 import { type DueChat, findFirst } from './sending.store.ts'
@@ -22,7 +22,7 @@ import type { Turn } from './turn.ts'
 const MAX_UNDER_WAY = 400
 const MAX_UNDER_WAY_OF: Record<Rank, number> = { known: MAX_UNDER_WAY, failing: 100, stranger: 100 }
 /** The maximum number of chats of a rank that one query finds, enough for a second of sending. */
-const LOOKED_FOR = 30
+const MAX_DUE_CHATS = 30
 const POLL_MS = 1_000
 /**
  * The time limit at shutdown. Messages under way are aborted after `BREAK_OFF_MS`, which leaves a second to record
@@ -85,7 +85,7 @@ export function startSender(deps: SenderDeps): ChatSender {
 
   function roomFor(rank: Rank): number {
     const same = [...busy.values()].filter((chat) => chat.rank === rank).length
-    return Math.min(LOOKED_FOR, MAX_UNDER_WAY - busy.size, MAX_UNDER_WAY_OF[rank] - same)
+    return Math.min(MAX_DUE_CHATS, MAX_UNDER_WAY - busy.size, MAX_UNDER_WAY_OF[rank] - same)
   }
 
   /** Returns the first waiting chats of each rank for which more messages may begin. */
@@ -113,14 +113,14 @@ export function startSender(deps: SenderDeps): ChatSender {
     return chats.length === 0 ? POLL_MS : 0
   }
 
-  async function look(): Promise<boolean | number> {
+  async function poll(): Promise<boolean | number> {
     if (!tenure.isSure() || !bot.isGood() || changes.isInMaintenance(null)) return false
     const found = await db.acrossTenants(findAll, 'read')
     const shortest = Math.min(...found.map(beginDue), POLL_MS)
     return Math.max(Math.ceil(shortest), GATHER_MS)
   }
 
-  const sender = poller(look, {
+  const sender = poller(poll, {
     clock,
     pollMs: POLL_MS,
     minGapMs: GATHER_MS,

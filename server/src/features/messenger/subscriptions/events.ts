@@ -23,16 +23,16 @@ export const SECURITY_EVENTS: readonly string[] = [
 ]
 
 const groupOf = (action: string) => action.slice(0, action.indexOf('.'))
-const TOLD = PUBLIC_ACTIONS.filter((action) => action !== 'webhook.test')
+const SUBSCRIBABLE = PUBLIC_ACTIONS.filter((action) => action !== 'webhook.test')
 const namesOf = (actions: readonly string[]) => [
   ALL,
   ...new Set(actions.map((action) => `${groupOf(action)}.*`)),
   ...actions,
 ]
 
-const OF_ADMINISTRATORS = namesOf(TOLD)
+const OF_ADMINISTRATORS = namesOf(SUBSCRIBABLE)
 const OF_EVERYBODY = namesOf(
-  TOLD.filter((action) => OWN_GROUPS.some((group) => group === groupOf(action))),
+  SUBSCRIBABLE.filter((action) => OWN_GROUPS.some((group) => group === groupOf(action))),
 )
 
 /** Returns the names that a user of the role may subscribe to: single events, groups, or all. */

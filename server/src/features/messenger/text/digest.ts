@@ -21,20 +21,20 @@ export interface DigestLine {
 export function digestOf({ lines, counts, actions }: DigestLine): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   let text = ''
-  let told = 0
+  let shown = 0
   for (const line of lines.slice(0, MAX_LINES)) {
-    const longer = told === 0 ? line : `${text}\n${line}`
-    const room = told + 1 === total ? MAX_UNITS : MAX_UNITS - MAX_COUNT_UNITS - 1
+    const longer = shown === 0 ? line : `${text}\n${line}`
+    const room = shown + 1 === total ? MAX_UNITS : MAX_UNITS - MAX_COUNT_UNITS - 1
     if (longer.length > room) break
     text = longer
-    told += 1
+    shown += 1
   }
-  if (told === total) return text
+  if (shown === total) return text
   const left = new Map(counts)
-  for (const action of actions.slice(0, told)) left.set(action, (left.get(action) ?? 0) - 1)
+  for (const action of actions.slice(0, shown)) left.set(action, (left.get(action) ?? 0) - 1)
   const rest = countsOf([...left].filter(([, count]) => count > 0))
-  if (told === 0) return `${showCount(total)} event${total === 1 ? '' : 's'}: ${rest}`
-  return `${text}\nand ${showCount(total - told)} more: ${rest}`
+  if (shown === 0) return `${showCount(total)} event${total === 1 ? '' : 's'}: ${rest}`
+  return `${text}\nand ${showCount(total - shown)} more: ${rest}`
 }
 
 /** Lists counts by action, most frequent first. Adds up the counts for which there is no room. */

@@ -1,9 +1,9 @@
 /** Tests the text of a chat message for each event. */
 import { describe, expect, test } from 'vitest'
 import { PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
-import { countOf, LINES, lineOf, type Told } from './lines.ts'
+import { countOf, type DescribedEvent, LINES, lineOf } from './lines.ts'
 
-const EVENT: Told = {
+const EVENT: DescribedEvent = {
   action: 'user.blocked',
   at: '2026-11-21T08:30:59.999Z',
   isOwn: false,
@@ -15,7 +15,7 @@ const EVENT: Told = {
 }
 const showAmount = (minor: unknown, currency: unknown) =>
   typeof minor === 'number' ? `${(minor / 100).toFixed(2)} ${currency}` : undefined
-const say = (event: Partial<Told>) => lineOf({ ...EVENT, ...event }, showAmount)
+const say = (event: Partial<DescribedEvent>) => lineOf({ ...EVENT, ...event }, showAmount)
 
 describe('a line', () => {
   test('exists for exactly the public actions, except webhook.test', () => {

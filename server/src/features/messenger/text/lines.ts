@@ -9,7 +9,7 @@ import { numberOf, showCount, spoken, timeOf } from './format.ts'
 import { shownName } from './names.ts'
 
 /** An event as it is shown to one reader. */
-export interface Told {
+export interface DescribedEvent {
   action: string
   /** The time of the event, ISO 8601. */
   at: string
@@ -25,7 +25,7 @@ export interface Told {
 }
 
 /** The events that the messenger sends: all public actions except `webhook.test`. */
-export type ToldAction = Exclude<PublicAction, 'webhook.test'>
+export type MessengerAction = Exclude<PublicAction, 'webhook.test'>
 
 /** Formats an amount in minor units of a currency. Returns undefined for an invalid amount. */
 export type ShowAmount = (minor: unknown, currency: unknown) => string | undefined
@@ -34,13 +34,14 @@ interface Words {
   /** The singular and plural names of the event, as in `1 user created` and `5 users created`. */
   one: string
   many: string
-  say: (event: Told, showAmount: ShowAmount) => string
+  say: (event: DescribedEvent, showAmount: ShowAmount) => string
 }
 
-const account = ({ isOwn, whose }: Told) =>
+const account = ({ isOwn, whose }: DescribedEvent) =>
   isOwn ? 'your account' : whose === null ? 'an unknown account' : `the account of ${whose}`
-const Account = (event: Told) => account(event).replace(/^./, (first) => first.toUpperCase())
-const by = (event: Told) => (event.by === null ? '' : ` by ${event.by}`)
+const Account = (event: DescribedEvent) =>
+  account(event).replace(/^./, (first) => first.toUpperCase())
+const by = (event: DescribedEvent) => (event.by === null ? '' : ` by ${event.by}`)
 
 /** Returns the value of a field before or after a change, or undefined if the change does not contain the field. */
 export function field(changes: unknown, side: 'before' | 'after', name: string): unknown {
@@ -48,32 +49,32 @@ export function field(changes: unknown, side: 'before' | 'after', name: string):
   return (values as Record<string, unknown> | null | undefined)?.[name]
 }
 
-function department({ changes, resourceId }: Told): string {
+function department({ changes, resourceId }: DescribedEvent): string {
   const name = field(changes, 'after', 'name') ?? field(changes, 'before', 'name')
   const shown = typeof name === 'string' ? shownName(name) : undefined
   return shown ? `The department ${shown}` : `Department ${numberOf(resourceId)}`
 }
 
-function role({ changes }: Told): string {
+function role({ changes }: DescribedEvent): string {
   const given = ROLES.find((one) => one === field(changes, 'after', 'role'))
   return given ? `the role ${given}` : 'another role'
 }
 
-function payment({ changes, resourceId }: Told, showAmount: ShowAmount): string {
+function payment({ changes, resourceId }: DescribedEvent, showAmount: ShowAmount): string {
   const amount = showAmount(field(changes, 'after', 'amount'), field(changes, 'after', 'currency'))
   const kind = field(changes, 'after', 'test') === true ? 'test payment' : 'payment'
   return `${kind} ${numberOf(resourceId)}${amount ? ` of ${amount}` : ''}`
 }
 
-function Payment(event: Told, showAmount: ShowAmount): string {
+function Payment(event: DescribedEvent, showAmount: ShowAmount): string {
   const text = payment(event, showAmount)
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** Returns a patient's id. No other data of the entry is shown. */
-const Patient = ({ resourceId }: Told) => `Patient ${numberOf(resourceId)}`
+const Patient = ({ resourceId }: DescribedEvent) => `Patient ${numberOf(resourceId)}`
 
-function refund(event: Told, showAmount: ShowAmount): string {
+function refund(event: DescribedEvent, showAmount: ShowAmount): string {
   const { changes } = event
   const given = showAmount(
     field(changes, 'after', 'amount_refunded'),
@@ -84,7 +85,7 @@ function refund(event: Told, showAmount: ShowAmount): string {
 
 const words = (one: string, many: string, say: Words['say']): Words => ({ one, many, say })
 
-export const LINES: Record<ToldAction, Words> = {
+export const LINES: Record<MessengerAction, Words> = {
   'tenant.created': words(
     'clinic created',
     'clinics created',
@@ -368,10 +369,10 @@ export const LINES: Record<ToldAction, Words> = {
 }
 
 const wordsOf = (action: string): Words | undefined =>
-  Object.hasOwn(LINES, action) ? LINES[action as ToldAction] : undefined
+  Object.hasOwn(LINES, action) ? LINES[action as MessengerAction] : undefined
 
 /** Returns the time and description of an event on one line: `21 Nov 08:30 UTC: …`. */
-export function lineOf(event: Told, showAmount: ShowAmount): string {
+export function lineOf(event: DescribedEvent, showAmount: ShowAmount): string {
   const known = wordsOf(event.action)
   const { resourceType, resourceId } = event
   // An unknown action comes from a newer release that runs in parallel.

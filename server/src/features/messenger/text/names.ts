@@ -2,7 +2,7 @@
 
 const LONGEST = 64
 /** Characters that are invisible, or change the direction of the following text. */
-const UNSEEN =
+const INVISIBLE =
   /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 /** Invisible characters that join or separate letters. Persian and Indic scripts need them. */
 const JOINERS = /[\u200c\u200d]/g
@@ -15,7 +15,7 @@ const LIVELY = /[@#$/\\:<>*_`~|[\]=?&%]|[^\s.][.。][\p{L}\p{N}]|(?:\d[\s().-]*)
 
 /** Returns text on one line, without control characters and without characters that change its direction. */
 export function plain(text: string): string {
-  return text.normalize('NFC').replaceAll(/\s+/gu, ' ').replaceAll(UNSEEN, '').trim()
+  return text.normalize('NFC').replaceAll(/\s+/gu, ' ').replaceAll(INVISIBLE, '').trim()
 }
 
 /** Returns the name for display, or undefined if a chat client would interpret the name as a link or command. */

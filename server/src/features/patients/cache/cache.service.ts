@@ -51,7 +51,7 @@ export function cacheAdministration(deps: CacheDeps): CacheAdministration {
       })
   }
 
-  async function loadHeld(tenantId: number, ids: readonly number[]) {
+  async function loadRecords(tenantId: number, ids: readonly number[]) {
     const records = await loadMany(tenantId, ids)
     return new Map(records.map((record) => [record.id, cachedOf(record)]))
   }
@@ -102,7 +102,7 @@ export function cacheAdministration(deps: CacheDeps): CacheAdministration {
       for (let at = 0; at < ids.length; at += WARMED_AT_ONCE) {
         requireTrusted()
         const some = ids.slice(at, at + WARMED_AT_ONCE)
-        const there = await cache.warm(tenant_id, some, loadHeld)
+        const there = await cache.warm(tenant_id, some, loadRecords)
         for (const id of some) (there.has(id) ? known : missing_ids).push(id)
       }
       const warmed = known.filter((id) => cache.has(tenant_id, id)).length

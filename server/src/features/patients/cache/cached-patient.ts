@@ -1,12 +1,12 @@
 /** A patient as stored in the cache: the JSON for responses, and the few fields that decide who can see the patient. */
-import { JsonText } from '../../../lib/json-text.ts'
+import { JsonText } from '../../../lib/json-bytes.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Patient } from '../patients.schema.ts'
 import { CLINICAL_FIELDS, type PatientPlace } from '../records/fields.ts'
 import type { PatientRecord } from '../records/record.ts'
 import { redactedFor } from '../sight/by-department.ts'
 
-export interface HeldPatient
+export interface CachedRecord
   extends Pick<PatientPlace, 'id' | 'department_id' | 'attending_doctor_id'> {
   /** The JSON of the record without its clinical fields. */
   readonly open: string
@@ -14,7 +14,7 @@ export interface HeldPatient
   readonly clinical: string
 }
 
-export function heldOf(record: PatientRecord): HeldPatient {
+export function cachedRecordOf(record: PatientRecord): CachedRecord {
   const { allergies, notes, ...open } = record
   const { id, department_id, attending_doctor_id } = record
   return {
@@ -29,7 +29,7 @@ export function heldOf(record: PatientRecord): HeldPatient {
 const REDACTED = JSON.stringify({ redacted: CLINICAL_FIELDS })
 
 /** Returns the JSON of the fields that the caller may see. Equals the JSON of `shownTo(caller, record)`. */
-export function textFor(caller: Caller, { open, clinical }: HeldPatient): JsonText<Patient> {
+export function textFor(caller: Caller, { open, clinical }: CachedRecord): JsonText<Patient> {
   const rest = redactedFor(caller).length > 0 ? REDACTED : clinical
   return new JsonText(`${open.slice(0, -1)},${rest.slice(1)}`)
 }
@@ -42,7 +42,7 @@ export function textFor(caller: Caller, { open, clinical }: HeldPatient): JsonTe
 const BESIDE_TEXT = 400
 
 /** Estimates the memory of a cached patient in bytes. Latin-1 text takes one byte per character, other text two. */
-export function sizeOfPatient({ open, clinical }: HeldPatient): number {
+export function sizeOfPatient({ open, clinical }: CachedRecord): number {
   return BESIDE_TEXT + bytesOfText(open) + bytesOfText(clinical)
 }
 

@@ -5,14 +5,14 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { SECOND } from '../../../lib/clock.ts'
-import type { Held } from '../../../lib/fair-lru.ts'
+import type { CachedValue } from '../../../lib/fair-lru.ts'
 import type { Changes, Scopes } from '../../../platform/db/index.ts'
 import type { Upkeep } from '../../../platform/lifecycle/upkeep.ts'
 import type { LoadAnybody, Loaded } from '../records/load.ts'
 import { isReadable } from '../records/record.ts'
-import { type HeldPatient, heldOf } from './cached-patient.ts'
+import { type CachedRecord, cachedRecordOf } from './cached-patient.ts'
 import { type CacheFault, noteFaults } from './faults.store.ts'
-import { type CachedPatient, isHeld, type PatientCache } from './patient-cache.ts'
+import { type CachedPatient, hasRecord, type PatientCache } from './patient-cache.ts'
 
 /** The number of patients compared per run. They take about 100 ms to decrypt, in batches that let other work run. */
 const SLICE = 1_000
@@ -30,7 +30,7 @@ export interface CompareDeps {
   node: string
 }
 
-type Entry = Held<number, CachedPatient>
+type Entry = CachedValue<number, CachedPatient>
 type Differing = Entry & { fault: CacheFault }
 
 export function comparesCache({ db, changes, cache, load, node }: CompareDeps): Upkeep {
@@ -41,7 +41,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
    */
   let hasNoted = true
 
-  const isHeldStill = ({ tenantId, key, value }: Entry) => cache.peek(tenantId, key) === value
+  const isStillCached = ({ tenantId, key, value }: Entry) => cache.peek(tenantId, key) === value
 
   function nextSlice(): Entry[] {
     const slice: Entry[] = []
@@ -63,7 +63,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
       const some = entries.slice(from, from + TOGETHER)
       const records = await load(some.map(({ key }) => key))
       const byId = new Map(records.map((record) => [record.id, record]))
-      for (const entry of some.filter(isHeldStill)) {
+      for (const entry of some.filter(isStillCached)) {
         const fault = faultOf(entry, byId.get(entry.key))
         if (fault) found.push({ ...entry, fault })
       }
@@ -78,7 +78,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
     async run() {
       // A node that may miss change notifications does not use its cached patients, and later drops them.
       if (!changes.trusted()) return
-      const faulty = await differing(suspects.filter(isHeldStill))
+      const faulty = await differing(suspects.filter(isStillCached))
       const known = new Set(faulty.map(({ key }) => key))
       const found = await differing(nextSlice().filter(({ key }) => !known.has(key)))
       suspects = [...faulty, ...found]
@@ -98,7 +98,7 @@ function faultOf(
   { tenantId, key, value }: Entry,
   record: Loaded | undefined,
 ): CacheFault | undefined {
-  if (!isHeld(value)) return undefined
+  if (!hasRecord(value)) return undefined
   const differs = differencesOf(value, record)
   if (differs.length === 0) return undefined
   return {
@@ -111,16 +111,16 @@ function faultOf(
 }
 
 /** Returns the names of the fields that differ. Never contains their values. */
-function differencesOf(held: HeldPatient, record: Loaded | undefined): string[] {
+function differencesOf(cached: CachedRecord, record: Loaded | undefined): string[] {
   if (!record) return ['deleted']
   if (!isReadable(record)) return record.unreadable.map((field) => `${field} cannot be decrypted`)
-  const fresh = heldOf(record)
-  if (held.open === fresh.open && held.clinical === fresh.clinical) return []
-  const [before, now] = [fieldsOf(held), fieldsOf(fresh)]
+  const fresh = cachedRecordOf(record)
+  if (cached.open === fresh.open && cached.clinical === fresh.clinical) return []
+  const [before, now] = [fieldsOf(cached), fieldsOf(fresh)]
   return Object.keys(now).filter((name) => !isDeepStrictEqual(before[name], now[name]))
 }
 
-const fieldsOf = ({ open, clinical }: HeldPatient): Record<string, unknown> => ({
+const fieldsOf = ({ open, clinical }: CachedRecord): Record<string, unknown> => ({
   ...JSON.parse(open),
   ...JSON.parse(clinical),
 })

@@ -53,12 +53,12 @@ export async function listFaults(tx: TenantTx, limit: number): Promise<FoundFaul
 }
 
 /** Counts the cached patients of all nodes that recorded a fault in the last two minutes. */
-export async function countHeld(tx: TenantTx): Promise<number> {
-  const { rows } = await sql<{ held: number }>`
-    select coalesce(sum(entries), 0)::bigint as held from (
+export async function countCached(tx: TenantTx): Promise<number> {
+  const { rows } = await sql<{ cached: number }>`
+    select coalesce(sum(entries), 0)::bigint as cached from (
       select max(entries) as entries from patient_cache_faults
       where seen_at > now() - interval '2 minutes' group by node) nodes`.execute(tx.db)
-  return rows[0]?.held ?? 0
+  return rows[0]?.cached ?? 0
 }
 
 /** Deletes the recorded faults of a patient. Returns whether there were any faults. */

@@ -6,7 +6,7 @@ import type { Topic } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
 import type { PatientRecord, UnreadableRecord } from '../records/record.ts'
 import { shownTo } from '../records/visible-fields.ts'
-import { heldOf, sizeOfPatient, textFor } from './cached-patient.ts'
+import { cachedRecordOf, sizeOfPatient, textFor } from './cached-patient.ts'
 import { openPatientCache } from './patient-cache.ts'
 
 const RECORD: PatientRecord = {
@@ -39,7 +39,7 @@ async function holding(record: PatientRecord | UnreadableRecord | null = RECORD)
 
 test('loads a patient once for sixteen concurrent readers and caches it', async () => {
   const { cache, loads } = await holding()
-  expect(cache.get(3, 7)).toEqual(heldOf(RECORD))
+  expect(cache.get(3, 7)).toEqual(cachedRecordOf(RECORD))
   expect(loads).toEqual([[3, 7]])
 })
 
@@ -90,7 +90,7 @@ describe('the text of a cached patient', () => {
     'contains the same fields for the role %s as the record',
     (role) => {
       const caller = { role } as Caller
-      const { text } = textFor(caller, heldOf(RECORD))
+      const { text } = textFor(caller, cachedRecordOf(RECORD))
       expect(JSON.parse(text)).toEqual(shownTo(caller, RECORD))
       expect(text.includes('Penicillin')).toBe(role !== 'receptionist' && role !== 'auditor')
     },
@@ -98,7 +98,7 @@ describe('the text of a cached patient', () => {
 })
 
 test('estimates one byte per character of Latin-1 text, and two of other text', () => {
-  const weightOf = (notes: string) => sizeOfPatient(heldOf({ ...RECORD, notes }))
+  const weightOf = (notes: string) => sizeOfPatient(cachedRecordOf({ ...RECORD, notes }))
   const [none, latin, greek] = ['', 'é'.repeat(1_000), 'ω'.repeat(1_000)].map(weightOf) as [
     number,
     number,

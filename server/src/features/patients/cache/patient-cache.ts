@@ -12,10 +12,10 @@ import {
 } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
 import { isReadable, type UnreadableRecord } from '../records/record.ts'
-import { type HeldPatient, heldOf, sizeOfPatient } from './cached-patient.ts'
+import { type CachedRecord, cachedRecordOf, sizeOfPatient } from './cached-patient.ts'
 
 /** A patient returned by the cache. A record that cannot be decrypted is returned, but never cached. */
-export type CachedPatient = HeldPatient | UnreadableRecord
+export type CachedPatient = CachedRecord | UnreadableRecord
 
 export type PatientCache = CoherentCache<number, CachedPatient>
 
@@ -32,7 +32,7 @@ interface PatientCacheDeps {
   load: LoadPatient
 }
 
-export const isHeld = (patient: CachedPatient): patient is HeldPatient => 'open' in patient
+export const hasRecord = (patient: CachedPatient): patient is CachedRecord => 'open' in patient
 
 export function openPatientCache(
   { clock, changes, load }: PatientCacheDeps,
@@ -47,8 +47,8 @@ export function openPatientCache(
       const record = await load(tenantId, id)
       return record && cachedOf(record)
     },
-    isKept: isHeld,
-    bytesOf: (patient) => (isHeld(patient) ? sizeOfPatient(patient) : 0),
+    isKept: hasRecord,
+    bytesOf: (patient) => (hasRecord(patient) ? sizeOfPatient(patient) : 0),
     keyOf: ({ kind, number }) => (kind === 'patient' ? number : undefined),
     // Drops all cached patients after a change of keys, because a deleted key must not leave decrypted data in memory.
     tenantKinds: ['tenant', 'patients', 'keys'],
@@ -68,5 +68,6 @@ export function openPatientCache(
   return cache
 }
 
-export const cachedOf = (record: Parameters<typeof heldOf>[0] | UnreadableRecord): CachedPatient =>
-  isReadable(record) ? heldOf(record) : record
+export const cachedOf = (
+  record: Parameters<typeof cachedRecordOf>[0] | UnreadableRecord,
+): CachedPatient => (isReadable(record) ? cachedRecordOf(record) : record)

@@ -1,6 +1,6 @@
 /** The business rules of patient records. Each command runs in one transaction and writes one journal entry. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
-import type { JsonText } from '../../../lib/json-text.ts'
+import type { JsonText } from '../../../lib/json-bytes.ts'
 import { orNotFound, Problem, type Refuse } from '../../../lib/problems.ts'
 import type { Caller, ClinicAdmin, Member } from '../../../platform/access/index.ts'
 import type { KeyRing, TenantKeys } from '../../../platform/crypto/index.ts'

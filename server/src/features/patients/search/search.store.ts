@@ -11,7 +11,7 @@ import type { Sight } from '../sight/sight.store.ts'
  * The conditions of a patient list besides the query: what the caller can see, and the search tokens, one of which must
  * match.
  */
-export interface Sought {
+export interface PatientSearch {
   sight: Omit<Sight, 'grants'>
   /** The tokens of the search text; undefined if there is none. */
   text?: readonly Buffer[] | undefined
@@ -24,7 +24,7 @@ const deleted = (scope: Scoped) => patientsOf(scope, 'deleted').select(COLUMNS)
 export function listPatients(
   tx: TenantTx,
   asked: PageRequest<PatientQuery>,
-  { sight: { condition, ...sight }, text, birth }: Sought,
+  { sight: { condition, ...sight }, text, birth }: PatientSearch,
 ): Promise<Found<PatientRow>> {
   const { query } = asked
   return readPage(tx, asked, query.deleted ? deleted : living, {

@@ -1,7 +1,7 @@
 /** The mail that informs a tenant's administrators about break-glass access. It identifies the patient only by id. */
 import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
 
-interface Told {
+interface BreakGlassNotice {
   /** The e-mail address of the user who accessed the record. */
   by: string
   patientId: number
@@ -12,7 +12,13 @@ interface Told {
   at: number
 }
 
-export function breakGlassMail({ by, patientId, purpose, seesAnyway, at }: Told): MailContent {
+export function breakGlassMail({
+  by,
+  patientId,
+  purpose,
+  seesAnyway,
+  at,
+}: BreakGlassNotice): MailContent {
   const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')
   const otherwise = seesAnyway
     ? 'although the account has access to this patient anyway'

@@ -71,16 +71,16 @@ export function breakingGlass({
     return id === undefined ? undefined : findPatient(tx, id)
   }
 
-  async function tellAdmins(
+  async function notifyAdmins(
     tx: TenantTx,
     caller: Member,
     patient: PatientPlace,
     purpose: BreakGlass['purpose'],
   ): Promise<void> {
     const seesAnyway = seesPlace(caller, patient)
-    const told = { by: caller.email, patientId: patient.id, purpose, seesAnyway, at: clock.now() }
+    const notice = { by: caller.email, patientId: patient.id, purpose, seesAnyway, at: clock.now() }
     for (const { email: to } of await listAdmins(tx))
-      await mailer.send(tx, { to, ...breakGlassMail(told) })
+      await mailer.send(tx, { to, ...breakGlassMail(notice) })
   }
 
   async function grant(caller: Member, asked: BreakGlass): Promise<Patient> {
@@ -108,7 +108,7 @@ export function breakingGlass({
         grant_id: id,
         purpose,
       })
-      await tellAdmins(tx, caller, row, purpose)
+      await notifyAdmins(tx, caller, row, purpose)
       return shownTo(caller, record)
     })
   }

@@ -1,7 +1,8 @@
 /** SQL queries for break-glass grants. */
+
 import { sql } from 'kysely'
 import type { Caller } from '../../../platform/access/index.ts'
-import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
+import { ofScope, type PgConnection, type TenantTx } from '../../../platform/db/index.ts'
 import '../patients.table.ts'
 
 /**
@@ -62,4 +63,11 @@ export interface NewGrant {
 
 export async function insertGrant(tx: TenantTx, grant: NewGrant): Promise<void> {
   await tx.db.insertInto('patient_grants').values(grant).execute()
+}
+
+/** Ends all active break-glass grants, during a restore. */
+export async function endGrants(client: PgConnection): Promise<void> {
+  await client.query(
+    'update patient_grants set ended_at = now() where ended_at is null and expires_at > now()',
+  )
 }

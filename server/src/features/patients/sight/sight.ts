@@ -7,7 +7,7 @@ import { seesPlace } from './by-department.ts'
 import { findGrant } from './sight.store.ts'
 
 /** The fields of a patient that decide who can see them. */
-type Seen = Pick<PatientPlace, 'id' | 'department_id'>
+type PatientKey = Pick<PatientPlace, 'id' | 'department_id'>
 
 /** Proof that a caller can see a patient. Contains the grant, or null if no grant was needed. */
 export interface PatientSight {
@@ -19,15 +19,15 @@ export interface Sights {
    * Decides whether the caller can see the patient; undefined if not. Returns a promise only if it has to look up a
    * grant.
    */
-  of(caller: Caller, patient: Seen): PatientSight | Promise<PatientSight | undefined>
+  of(caller: Caller, patient: PatientKey): PatientSight | Promise<PatientSight | undefined>
   /** Decides like `of`, within an existing transaction of the caller's tenant. */
-  within(tx: TenantTx, caller: Caller, patient: Seen): Promise<PatientSight | undefined>
+  within(tx: TenantTx, caller: Caller, patient: PatientKey): Promise<PatientSight | undefined>
 }
 
 const BY_PLACE: PatientSight = { grant_id: null }
 
 export function openSights(db: Scopes, clock: Clock): Sights {
-  async function byGrant(tx: TenantTx, caller: Caller, { id }: Seen) {
+  async function byGrant(tx: TenantTx, caller: Caller, { id }: PatientKey) {
     const grant_id = await findGrant(tx, caller, id, isoAt(clock))
     return grant_id === undefined ? undefined : { grant_id }
   }

@@ -2,7 +2,7 @@
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import type { OutboundHold } from '../../../platform/hold/index.ts'
+import type { OutboundHold } from '../../../platform/hold/hold.ts'
 import { type JobContext, type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { append, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
 import { destroyDeleted, restartPatientGracePeriod } from './upkeep.store.ts'

@@ -49,16 +49,17 @@ export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
 export function applier(deps: ApplyDeps): Apply {
   const applyIn = applierIn(deps)
-  return (reads) => deps.db.acrossTenants(async (tx) => applyIn(tx, await stillHeld(tx, reads)))
+  return (reads) =>
+    deps.db.acrossTenants(async (tx) => applyIn(tx, await lockStillClaimed(tx, reads)))
 }
 
 /** Applies readings like `Apply`, but of notifications that the transaction has already locked. */
-export type ApplyIn = (tx: TenantTx, held: readonly Read[]) => Promise<Settled[]>
+export type ApplyIn = (tx: TenantTx, locked: readonly Read[]) => Promise<Settled[]>
 
 export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
-  return async (tx, held) => {
-    const facts = held.flatMap(({ reading }) => (reading.is === 'payment' ? reading.facts : []))
-    const tenants = held.flatMap(({ reading }) => tenantOf(reading) ?? [])
+  return async (tx, locked) => {
+    const facts = locked.flatMap(({ reading }) => (reading.is === 'payment' ? reading.facts : []))
+    const tenants = locked.flatMap(({ reading }) => tenantOf(reading) ?? [])
     const [known, living] = await Promise.all([
       lockPayments(
         tx,
@@ -67,7 +68,7 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
       livingTenants(tx, [...new Set(tenants)]),
     ])
     const ledger = openLedger(known)
-    const verdicts = held.map((read) => {
+    const verdicts = locked.map((read) => {
       const { tries = 0, armed_at } = read.of?.claimed ?? {}
       const age = armed_at === undefined ? 0 : clock.now() - Date.parse(armed_at)
       return { read, verdict: judged(read.reading, { tries, age }, living, ledger) }
@@ -86,12 +87,12 @@ export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
   }
 }
 
-async function stillHeld(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> {
+async function lockStillClaimed(tx: TenantTx, reads: readonly Read[]): Promise<Read[]> {
   const claimed = reads.flatMap((read) => read.of?.claimed ?? [])
-  const held = claimed.length > 0 ? await lockClaimed(tx, claimed) : new Map<number, string>()
+  const locked = claimed.length > 0 ? await lockClaimed(tx, claimed) : new Map<number, string>()
   return reads.flatMap((read) => {
     if (read.of === null) return read
-    const armedAt = held.get(read.of.claimed.id)
+    const armedAt = locked.get(read.of.claimed.id)
     if (armedAt === undefined) return []
     return { ...read, of: { ...read.of, isRearmed: armedAt !== read.of.claimed.armed_at } }
   })
@@ -119,11 +120,15 @@ async function writeLedger(tx: TenantTx, ledger: Ledger, now: string): Promise<v
   if (old.length > 0)
     movePayments(
       tx,
-      old.map((page) => ({ ...page, id: page.id as number, isSeen: page.tellings.length > 0 })),
+      old.map((page) => ({
+        ...page,
+        id: page.id as number,
+        isVisible: page.ledgerEntries.length > 0,
+      })),
       now,
     )
-  const entries = moved.flatMap(({ id, tenant_id, tellings }) =>
-    tellings.flatMap(({ action, changes }) =>
+  const entries = moved.flatMap(({ id, tenant_id, ledgerEntries }) =>
+    ledgerEntries.flatMap(({ action, changes }) =>
       id === null ? [] : { ...journalEntry(action, 'payment', { id, tenant_id }), changes },
     ),
   )
@@ -166,11 +171,11 @@ async function outcomeOf(
     }
   // Prefers the tenant of this reading, because the provider may have corrected the tenant of an earlier attempt.
   const tenant_id = verdict.tenantId ?? claimed.tenant_id
-  const isProven = tenant_id !== null && tenant_id !== claimed.tenant_id
+  const hasNewTenant = tenant_id !== null && tenant_id !== claimed.tenant_id
   return {
     ...common,
     tenant_id,
-    sealed: sent && isProven ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
+    sealed: sent && hasNewTenant ? await seals.seal(tx, sent, { seal_id, tenant_id }) : null,
     state: verdict.state,
     reason: verdict.reason,
     ...(verdict.isRearmed ? { tries: 0, armed_at: now } : {}),

@@ -4,7 +4,7 @@ import { moved, type PaymentAction, type PaymentState } from '../states.ts'
 import type { KnownPayment, PaymentName } from './payments.store.ts'
 
 /** The only payment fields that the journal records, and therefore the only ones sent to webhooks and messengers. */
-const TOLD = [
+const JOURNALED = [
   'provider',
   'provider_payment_id',
   'status',
@@ -13,9 +13,9 @@ const TOLD = [
   'currency',
 ] as const
 
-type Told = PaymentName & PaymentState & { test: boolean }
+type JournaledPayment = PaymentName & PaymentState & { test: boolean }
 
-interface Telling {
+interface LedgerEntry {
   action: PaymentAction
   changes: { before: object | null; after: object }
 }
@@ -26,7 +26,7 @@ export interface LedgerPage extends PaymentName, PaymentState {
   id: number | null
   tenant_id: number
   test: boolean
-  tellings: Telling[]
+  ledgerEntries: LedgerEntry[]
   /** True if the payment differs from its stored row. */
   isMoved: boolean
 }
@@ -43,15 +43,15 @@ export interface Ledger {
 const nameOf = ({ provider, provider_payment_id }: PaymentName) =>
   `${provider} ${provider_payment_id}`
 
-const toldOf = (payment: Told) => ({
-  ...Object.fromEntries(TOLD.map((field) => [field, payment[field]])),
+const journaledOf = (payment: JournaledPayment) => ({
+  ...Object.fromEntries(JOURNALED.map((field) => [field, payment[field]])),
   ...(payment.test ? { test: true } : {}),
 })
 
 export function openLedger(known: readonly KnownPayment[]): Ledger {
   const pages = new Map<string, LedgerPage>()
   for (const payment of known)
-    pages.set(nameOf(payment), { ...payment, tellings: [], isMoved: false })
+    pages.set(nameOf(payment), { ...payment, ledgerEntries: [], isMoved: false })
 
   return {
     apply(facts) {
@@ -61,12 +61,22 @@ export function openLedger(known: readonly KnownPayment[]): Ledger {
       if (move === null) return { is: 'superseded', page }
       if ('refused' in move) return { is: move.refused, page }
       const { provider, provider_payment_id, tenant_id, test } = facts
-      const before = page && toldOf(page)
-      const now = page ?? { id: null, provider, provider_payment_id, tenant_id, test, tellings: [] }
+      const before = page && journaledOf(page)
+      const now = page ?? {
+        id: null,
+        provider,
+        provider_payment_id,
+        tenant_id,
+        test,
+        ledgerEntries: [],
+      }
       const next: LedgerPage = Object.assign(now, move.to, { isMoved: true })
       pages.set(nameOf(next), next)
       if (move.action === null) return { is: 'superseded', page: next }
-      next.tellings.push({ action: move.action, changes: { before, after: toldOf(next) } })
+      next.ledgerEntries.push({
+        action: move.action,
+        changes: { before, after: journaledOf(next) },
+      })
       return { is: 'applied', page: next }
     },
     pages: () => [...pages.values()],

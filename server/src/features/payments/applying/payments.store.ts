@@ -84,7 +84,7 @@ export async function insertPayments(
 /** Updates locked payments. Sends the statement without waiting for its result; only the commit waits for it. */
 export function movePayments(
   tx: TenantTx,
-  payments: readonly (PaymentState & { id: number; isSeen: boolean })[],
+  payments: readonly (PaymentState & { id: number; isVisible: boolean })[],
   now: string,
 ): void {
   const column = <K extends keyof (typeof payments)[number]>(name: K) =>
@@ -92,10 +92,10 @@ export function movePayments(
   tx.send(
     sql`update payments p set status = m.status, amount = m.amount, amount_refunded = m.amount_refunded,
         said_at = m.said_at,
-        updated_at = case when m.is_seen then ${now}::timestamptz else p.updated_at end
+        updated_at = case when m.is_visible then ${now}::timestamptz else p.updated_at end
       from unnest(${column('id')}::bigint[], ${column('status')}::text[], ${column('amount')}::bigint[],
         ${column('amount_refunded')}::bigint[], ${column('said_at')}::bigint[],
-        ${column('isSeen')}::boolean[]) as m(id, status, amount, amount_refunded, said_at, is_seen)
+        ${column('isVisible')}::boolean[]) as m(id, status, amount, amount_refunded, said_at, is_visible)
       where p.id = m.id`.compile(tx.db),
   )
 }

@@ -1,8 +1,7 @@
 /** Parses bodies of cardnet notices: first the fields needed to store a notice, and later the reported payment. */
 import { SECOND } from '../../../lib/clock.ts'
 import { InvalidInput, type ValidationIssue } from '../../../lib/problems.ts'
-import { isStorable } from '../../../lib/text.ts'
-import { utf8Text } from '../../../lib/utf8.ts'
+import { isStorable, utf8Text } from '../../../lib/text.ts'
 import { currencyOf, wholeUnits } from '../money.ts'
 import type {
   Notice,

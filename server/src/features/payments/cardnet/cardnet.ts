@@ -20,14 +20,14 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
       return {
         notice: cardnetNoticeIn(body),
         sent: { body, signature: header },
-        standing: isConfigured ? 'verified' : 'unverified',
+        state: isConfigured ? 'verified' : 'unverified',
       }
     },
     /**
      * Verifies the signature as of the notice's arrival, so notices that came before the configuration can be verified
      * too.
      */
-    prove({ sent: { body, signature }, received_at, verified_at }) {
+    verify({ sent: { body, signature }, received_at, verified_at }) {
       if (verified_at !== null) return { verified_at }
       if (!isConfigured) return { refused: 'not_configured' }
       const at = Date.parse(received_at)

@@ -8,14 +8,14 @@ import { isPassing, type TenantTx } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { applierIn, type Read } from '../applying/apply.ts'
 import type { PaymentReading, Provider } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import { type Claimed, claimNotifications, lockDue, nextDue } from './claims.store.ts'
 import { DOES_NOT_OPEN, openOrNull, type SentNotification } from './sealed.ts'
-import { INBOX_TOPIC } from './topics.ts'
 import {
   type InboxWorker,
   type InboxWorkerDeps,
   LEASE_MS,
-  lookFailed,
+  logPollFailures,
   MAX_TOGETHER,
   msUntil,
   POLL_MS,
@@ -72,7 +72,7 @@ export function startDrain(
     return claimed.length > 0
   }
 
-  const looks = poller(
+  const polling = poller(
     async () => {
       try {
         return await together()
@@ -85,17 +85,17 @@ export function startDrain(
         return oneByOne()
       }
     },
-    { clock, pollMs: POLL_MS, minGapMs: GAP_MS, onError: lookFailed(log) },
+    { clock, pollMs: POLL_MS, minGapMs: GAP_MS, onError: logPollFailures(log) },
   )
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === null || topic === INBOX_TOPIC) looks.wake()
+    if (topic === null || topic === INBOX_TOPIC) polling.wake()
   })
 
   return {
-    idle: looks.idle,
+    idle: polling.idle,
     async stop() {
       unsubscribe()
-      await looks.stop()
+      await polling.stop()
     },
   }
 }

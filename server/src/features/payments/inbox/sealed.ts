@@ -51,7 +51,7 @@ export interface Seals {
 
 export function openSeals(keyRing: KeyRing): Seals {
   let platform: number | undefined
-  async function keeperOf(tx: TenantTx, { tenant_id }: SealPlace): Promise<number> {
+  async function keyTenantOf(tx: TenantTx, { tenant_id }: SealPlace): Promise<number> {
     if (tenant_id !== null) return tenant_id
     platform ??= (await findPlatformTenant(tx))?.id
     if (platform === undefined) throw new Error('the platform tenant is missing')
@@ -59,7 +59,7 @@ export function openSeals(keyRing: KeyRing): Seals {
   }
   return {
     async seal(tx, { body, signature }, place) {
-      const keys = await keyRing.forWriting(tx, await keeperOf(tx, place))
+      const keys = await keyRing.forWriting(tx, await keyTenantOf(tx, place))
       const places = placesOf(place)
       return {
         sealed_body: keys.seal(body, places.body),
@@ -67,7 +67,7 @@ export function openSeals(keyRing: KeyRing): Seals {
       }
     },
     async open(tx, { sealed_body, sealed_signature }, place) {
-      const keys = await keyRing.ofTenant(tx, await keeperOf(tx, place))
+      const keys = await keyRing.ofTenant(tx, await keyTenantOf(tx, place))
       const places = placesOf(place)
       return {
         body: keys.open(sealed_body, places.body),

@@ -10,9 +10,9 @@ import type { Time } from '../../../lib/time.ts'
 import { isPassing, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Notice } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import type { Seals, SentNotification } from './sealed.ts'
 import { type Arrival, countUnverified, insertArrivals } from './store-arrivals.store.ts'
-import { INBOX_TOPIC } from './topics.ts'
 
 /**
  * The maximum number of unverified notifications per provider. Over this or the limit of bytes, the response is 429.
@@ -28,14 +28,14 @@ const FULL_RETRY_SECONDS = HOUR / SECOND
  * The verification of a notice on arrival. `verified`: signed by the provider. `hint`: the provider's API must confirm
  * it. `unverified`: the provider is not configured.
  */
-const STANDINGS = ['verified', 'hint', 'unverified'] as const
+const ARRIVAL_STATES = ['verified', 'hint', 'unverified'] as const
 
-export type ArrivalState = (typeof STANDINGS)[number]
+export type ArrivalState = (typeof ARRIVAL_STATES)[number]
 
 export interface Arriving {
   notice: Notice
   sent: SentNotification
-  standing: ArrivalState
+  state: ArrivalState
 }
 
 type Waiting = Arriving & { at: string; isRefused: boolean }
@@ -83,11 +83,11 @@ export function openArrivals({ db, clock, seals, log }: ArrivalDeps): Arrivals {
   return {
     async take(arriving) {
       const waiting = { ...arriving, at: isoAt(clock), isRefused: false }
-      await batches[arriving.standing].add(waiting)
+      await batches[arriving.state].add(waiting)
       if (waiting.isRefused) throw new Problem('inbox_full', { retryAfter: FULL_RETRY_SECONDS })
     },
     async stop(patienceMs) {
-      await Promise.all(STANDINGS.map((standing) => batches[standing].stop(patienceMs)))
+      await Promise.all(ARRIVAL_STATES.map((state) => batches[state].stop(patienceMs)))
     },
   }
 }
@@ -98,7 +98,7 @@ async function refuseTooMany(tx: TenantTx, waiting: readonly Waiting[]): Promise
   const taken = new Map<string, { count: number; bytes: number }>()
   for (const one of waiting) {
     const { provider } = one.notice
-    if (one.standing !== 'unverified') {
+    if (one.state !== 'unverified') {
       kept.push(one)
       continue
     }
@@ -123,7 +123,7 @@ function folded(waiting: readonly Waiting[]): Folded[] {
   const byKey = new Map<unknown, Folded>()
   for (const one of waiting) {
     const { provider, event_key } = one.notice
-    const key = one.standing === 'unverified' ? one : `${provider} ${event_key}`
+    const key = one.state === 'unverified' ? one : `${provider} ${event_key}`
     const known = byKey.get(key)
     if (known) known.times += 1
     else byKey.set(key, { first: one, times: 1 })
@@ -134,15 +134,15 @@ function folded(waiting: readonly Waiting[]): Folded[] {
 }
 
 async function sealed(tx: TenantTx, seals: Seals, { first, times }: Folded): Promise<Arrival> {
-  const { notice, sent, standing, at } = first
+  const { notice, sent, state, at } = first
   const seal_id = randomUUID()
   return {
     ...notice,
     ...(await seals.seal(tx, sent, { seal_id, tenant_id: null })),
-    holds_key: standing !== 'unverified',
+    holds_key: state !== 'unverified',
     times,
     received_at: at,
-    verified_at: standing === 'verified' ? at : null,
+    verified_at: state === 'verified' ? at : null,
     seal_id,
   }
 }

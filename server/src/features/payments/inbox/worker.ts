@@ -8,9 +8,9 @@ import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Apply, Read, Settled } from '../applying/apply.ts'
 import type { PaymentReading, Provider } from '../payment-facts.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import { type Claimed, claimNotifications, nextDue, releaseNotifications } from './claims.store.ts'
 import { DOES_NOT_OPEN, openOrNull, type Seals, type SentNotification } from './sealed.ts'
-import { INBOX_TOPIC } from './topics.ts'
 
 /** The duration of a notification's lease in milliseconds, longer than any reading takes. */
 export const LEASE_MS = MINUTE
@@ -50,7 +50,7 @@ export interface InboxWorker {
 export const msUntil = (due: string, clock: Clock) =>
   Math.min(Math.max(Date.parse(due) - clock.now(), 1), POLL_MS)
 
-export const lookFailed = (log: Logger) => logFailures('polling of payment notifications', log)
+export const logPollFailures = (log: Logger) => logFailures('polling of payment notifications', log)
 
 export function startInboxWorker(
   deps: InboxWorkerDeps,
@@ -78,7 +78,7 @@ export function startInboxWorker(
     await applying.add({ reading, of: { claimed, sent } })
   }
 
-  async function look(): Promise<boolean | number> {
+  async function poll(): Promise<boolean | number> {
     const room = Math.min(atOnce - working.size, MAX_TOGETHER)
     if (room <= 0 || cut.signal.aborted) return false
     const { opened, next } = await db.acrossTenants(async (tx) => {
@@ -92,7 +92,7 @@ export function startInboxWorker(
       const done = canFail(work(one, sent), 'processing of a payment notification', log).finally(
         () => {
           working.delete(one)
-          looks.wake()
+          polling.wake()
         },
       )
       working.set(one, done)
@@ -102,25 +102,25 @@ export function startInboxWorker(
     return msUntil(next, clock)
   }
 
-  const looks = poller(look, {
+  const polling = poller(poll, {
     clock,
     pollMs: POLL_MS,
-    onError: lookFailed(log),
+    onError: logPollFailures(log),
   })
   const unsubscribe = changes.subscribe((topic) => {
-    if (topic === null || topic === INBOX_TOPIC) looks.wake()
+    if (topic === null || topic === INBOX_TOPIC) polling.wake()
   })
 
   return {
     async idle() {
       do {
         await Promise.all(working.values())
-        await looks.idle()
+        await polling.idle()
       } while (working.size > 0)
     },
     async stop(patienceMs) {
       unsubscribe()
-      await looks.stop()
+      await polling.stop()
       await applying.stop(patienceMs)
       cut.abort()
       const left = [...working.keys()]

@@ -36,7 +36,7 @@ export function openPaygate(
     isConfigured: true,
     judge: (body) => judged(body, 'hint'),
     // A stored notice proves nothing. The API has to confirm it when it is read.
-    prove: ({ verified_at }) => ({ verified_at }),
+    verify: ({ verified_at }) => ({ verified_at }),
     read: ({ body }, signal) => read(body, signal),
     networks: settings.PAYGATE_ALLOWED_NETWORKS,
     atOnce: MAX_AT_ONCE,
@@ -45,16 +45,16 @@ export function openPaygate(
   }
 }
 
-const judged = (body: Buffer, standing: 'hint' | 'unverified') => ({
+const judged = (body: Buffer, state: 'hint' | 'unverified') => ({
   notice: paygateNoticeIn(body),
   sent: { body, signature: null },
-  standing,
+  state,
 })
 
 const UNCONFIGURED: Paygate = {
   isConfigured: false,
   judge: (body) => judged(body, 'unverified'),
-  prove: () => ({ refused: 'not_configured' }),
+  verify: () => ({ refused: 'not_configured' }),
   read: null,
   atOnce: 0,
   api: null,

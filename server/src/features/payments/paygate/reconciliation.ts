@@ -48,7 +48,7 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
     latest: { due: everyMs + OVERLAP_MS, leased: LEASE_MS + OVERLAP_MS },
   }
 
-  async function look(): Promise<boolean> {
+  async function poll(): Promise<boolean> {
     const run = await db.acrossTenants(async (tx) => {
       if (!isArmed) await store.scheduleReconciliation(tx, PROVIDER)
       return store.claimReconciliation(tx, PROVIDER, lease)
@@ -58,7 +58,7 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
     return false
   }
 
-  const looks = poller(look, {
+  const polling = poller(poll, {
     clock: db.clock,
     pollMs: POLL_MS,
     onError: (error, previous) => {
@@ -66,10 +66,10 @@ export function startReconciliation(deps: ReconciliationDeps): Background {
     },
   })
   return {
-    idle: looks.idle,
+    idle: polling.idle,
     stop() {
       cut.abort()
-      return looks.stop()
+      return polling.stop()
     },
   }
 }
@@ -108,12 +108,12 @@ async function readAll(
 ): Promise<'done' | 'failed' | 'refused' | 'overtaken'> {
   const { db, log, api } = deps
   const since = sinceOf(run)
-  const seen = new Set<string | null>()
+  const cursors = new Set<string | null>()
   const unusable = openUnusable(PROVIDER, deps)
   let cursor: string | null = null
   let payments = 0
-  while (seen.size < MAX_PAGES) {
-    seen.add(cursor)
+  while (cursors.size < MAX_PAGES) {
+    cursors.add(cursor)
     const answer = await api.payments(since, cursor, signal)
     if (answer.is === 'refused') return 'refused'
     if (answer.is !== 'said' || !Array.isArray(answer.object.items)) return 'failed'
@@ -124,12 +124,12 @@ async function readAll(
       return 'overtaken'
     if (next_cursor === undefined || next_cursor === null) {
       log.info(
-        { provider: PROVIDER, pages: seen.size, payments },
+        { provider: PROVIDER, pages: cursors.size, payments },
         'payment reconciliation completed',
       )
       return unusable.end() ? 'done' : 'failed'
     }
-    if (!isName(next_cursor, MAX_CURSOR) || seen.has(next_cursor)) return 'failed'
+    if (!isName(next_cursor, MAX_CURSOR) || cursors.has(next_cursor)) return 'failed'
     cursor = next_cursor
   }
   return 'failed'

@@ -18,7 +18,6 @@ import { type Action, actorOf, append, journalEntry } from '../../../platform/jo
 import type { Logger } from '../../../platform/observe/log.ts'
 import { ofNamedTenant } from '../../tenants/index.ts'
 import { openOrNull, type Seals, type SentNotification } from '../inbox/sealed.ts'
-import { INBOX_TOPIC } from '../inbox/topics.ts'
 import type { Provider, UnusableReason } from '../payment-facts.ts'
 import {
   type Discard,
@@ -32,10 +31,11 @@ import {
   type PaymentWithNotifications,
   paymentList,
 } from '../payments.schema.ts'
+import { INBOX_TOPIC } from '../payments.table.ts'
 import * as store from './records.store.ts'
 
 /** The time span of a query and the start of its page. */
-interface Looked {
+interface PageSpan {
   span: Span
   from: Cursor | undefined
 }
@@ -44,7 +44,7 @@ interface Looked {
  * Returns when a notification was verified (ISO 8601, or null if not yet), or the reason why it cannot be processed
  * now.
  */
-export type Prove = (notification: {
+export type VerifyNotification = (notification: {
   sent: SentNotification
   received_at: string
   verified_at: string | null
@@ -55,16 +55,16 @@ export interface PaymentRecordsDeps {
   clock: Clock
   seals: Seals
   log: Logger
-  providers: { readonly [P in Provider]: { prove: Prove } }
+  providers: { readonly [P in Provider]: { verify: VerifyNotification } }
 }
 
 export interface PaymentRecords {
-  listPayments(caller: Auditor, query: PaymentQuery, looked: Looked): Promise<Page<Payment>>
+  listPayments(caller: Auditor, query: PaymentQuery, page: PageSpan): Promise<Page<Payment>>
   payment(caller: Auditor, id: number): Promise<PaymentWithNotifications>
   listNotifications(
     caller: Auditor,
     query: NotificationQuery,
-    looked: Looked,
+    page: PageSpan,
   ): Promise<Page<PaymentNotification>>
   /** Returns a notification with its body, and records the access in the journal. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
@@ -172,13 +172,14 @@ async function tryAgain(
   const isOpen = kept.state !== 'applied' && kept.state !== 'superseded' && kept.state !== 'ignored'
   if (!isOpen) throw new Problem('notification_settled')
   const sent = await openOrNull(deps, tx, kept)
-  const proven = sent
-    ? deps.providers[kept.provider].prove({ ...kept, sent })
+  const verdict = sent
+    ? deps.providers[kept.provider].verify({ ...kept, sent })
     : ({ refused: 'does_not_open' } as const)
   const now = isoAt(deps.clock)
-  if ('refused' in proven) return store.giveUpNotification(tx, id, { now, reason: proven.refused })
+  if ('refused' in verdict)
+    return store.giveUpNotification(tx, id, { now, reason: verdict.refused })
   if (kept.state === 'received') throw new Problem('notification_settled')
-  await store.retryNotification(tx, id, { now, verified_at: proven.verified_at, takesKey })
+  await store.retryNotification(tx, id, { now, verified_at: verdict.verified_at, takesKey })
   tx.notify(INBOX_TOPIC)
 }
 

@@ -38,7 +38,7 @@ export async function tidyInbox(
   signal: AbortSignal,
 ): Promise<void> {
   const before = {
-    proven: isoAt(clock, -keepDays * DAY),
+    verified: isoAt(clock, -keepDays * DAY),
     unverified: isoAt(clock, -Math.min(keepDays, MAX_UNVERIFIED_DAYS) * DAY),
     // Keeps a failed notification for an hour, so that operators can retry it even if this job runs again.
     ended: isoAt(clock, -HOUR),
@@ -47,7 +47,7 @@ export async function tidyInbox(
   const beyond = isoAt(clock, MAX_AHEAD_MS)
   const steps = [
     (tx: TenantTx) => store.deleteOld(tx, before, BATCH),
-    (tx: TenantTx) => store.giveUpOld(tx, { before: before.proven, now, isAsked }, BATCH),
+    (tx: TenantTx) => store.giveUpOld(tx, { before: before.verified, now, isAsked }, BATCH),
     (tx: TenantTx) => store.freeBeyond(tx, { beyond, now }, BATCH),
   ]
   for (const step of steps)

@@ -69,13 +69,13 @@ export async function lastRun(
  */
 export async function deleteOld(
   tx: TenantTx,
-  before: { proven: string; unverified: string; ended: string },
+  before: { verified: string; unverified: string; ended: string },
   limit: number,
 ): Promise<number> {
   const result = await sql`
     delete from payment_notifications where id in (
       select id from payment_notifications
-      where received_at < ${before.proven}::timestamptz and state <> 'received'
+      where received_at < ${before.verified}::timestamptz and state <> 'received'
           and (processed_at is null or processed_at < ${before.ended}::timestamptz)
         or state = 'unverified' and received_at < ${before.unverified}::timestamptz
       limit ${limit} for update skip locked)`.execute(tx.db)

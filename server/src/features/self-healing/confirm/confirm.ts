@@ -7,7 +7,7 @@ import { isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Time } from '../../../lib/time.ts'
 import {
-  openHolder,
+  openLockConnection,
   type PgConnection,
   type Scopes,
   type TenantTx,
@@ -19,7 +19,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import { failureSentence, reinspect } from '../detect/detect.ts'
 import { without } from '../detect/finding-name.ts'
 import * as store from '../detect/findings.store.ts'
-import { tellApplied } from '../fixes.journal.ts'
+import { appendApplied } from '../fixes.journal.ts'
 import { type FixRow, findFix, lockFix, updateFix } from '../fixes.store.ts'
 import { MOST, type RepairOutcome, repairAll, resultOf } from '../repair/repair.ts'
 
@@ -37,7 +37,7 @@ export interface ConfirmDeps {
  */
 export async function confirmFinding(deps: ConfirmDeps, actor: Actor, id: number): Promise<void> {
   await findProposed(deps, id)
-  const holder = await openHolder(deps.openConnection())
+  const holder = await openLockConnection(deps.openConnection())
   try {
     if (!(await holder.take('fixes', id))) throw new Problem('fix_busy')
     // Reads the row again under the lock, because another confirmation may have ended just before.
@@ -147,7 +147,7 @@ async function record(
       ? { failures: row.failures + 1 }
       : { applications: row.applications + 1 }),
   })
-  await tellApplied(tx, actor, row, {
+  await appendApplied(tx, actor, row, {
     before: { status: row.status, findings: known },
     outcome,
     left,

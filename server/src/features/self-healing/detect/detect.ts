@@ -12,7 +12,7 @@ import type { Detected, Finding, Fix } from '../../../platform/feature/fix.ts'
 import { findingNameOf } from './finding-name.ts'
 
 /** The time limit of a detector. Waits for locks and the database count too. */
-export const LOOK_MS = 10 * SECOND
+export const DETECT_MS = 10 * SECOND
 
 const CANCELED = '57014'
 
@@ -38,11 +38,11 @@ const tooSlow = (ms: number) => `the check took longer than ${ms / SECOND} s`
  * @param from where the previous scan ended
  * @throws any error of the detector, and TooSlow
  */
-export async function look(
+export async function detectFault(
   db: Scopes,
   fix: Fix,
   from: string | undefined,
-  ms: number = LOOK_MS,
+  ms: number = DETECT_MS,
 ): Promise<Detected> {
   const detected = await bounded(db, ms, (tx) => fix.detect(tx, from))
   if (detected.next !== undefined && !fix.recheck)
@@ -58,7 +58,7 @@ export async function reinspect(
   db: Scopes,
   fix: Fix,
   findings: readonly Finding[],
-  ms: number = LOOK_MS,
+  ms: number = DETECT_MS,
 ): Promise<Finding[]> {
   const { recheck } = fix
   if (!recheck) return distinct((await bounded(db, ms, (tx) => fix.detect(tx, undefined))).findings)
@@ -71,7 +71,7 @@ const distinct = (findings: readonly Finding[]): Finding[] => [
 ]
 
 /** Returns a failure message for the operator. It omits database values, which appear only in the log. */
-export function failureSentence(error: unknown, ms: number = LOOK_MS): string {
+export function failureSentence(error: unknown, ms: number = DETECT_MS): string {
   const { code, message, severity } = error as {
     code?: string
     message?: string

@@ -9,14 +9,14 @@ export async function enterFindings(
   tx: TenantTx,
   fixId: number,
   findings: readonly Finding[],
-  seen: { at: string; round: number },
+  scan: { at: string; round: number },
 ): Promise<void> {
   if (findings.length === 0) return
   await sql`
     insert into self_healing_findings
       (fix_id, tenant_id, subject, measured, expected, first_seen, last_seen, round)
     select ${fixId}::bigint, f.tenant_id, f.subject, f.measured, f.expected,
-      coalesce(f.since, ${seen.at}::timestamptz), ${seen.at}::timestamptz, ${seen.round}::integer
+      coalesce(f.since, ${scan.at}::timestamptz), ${scan.at}::timestamptz, ${scan.round}::integer
     from jsonb_to_recordset(${JSON.stringify(findings)}::jsonb)
       as f (tenant_id bigint, subject text, measured jsonb, expected jsonb, since timestamptz)
     where f.tenant_id is null or f.tenant_id in (select id from tenants)
@@ -99,7 +99,7 @@ export interface Shown {
 
 /** Returns up to `each` findings of each fix, oldest first. Returns only findings in the scope of the transaction. */
 export async function showFindings(tx: TenantTx, each: number): Promise<Shown[]> {
-  const seen =
+  const condition =
     tx.tenantId === null
       ? sql`tenant_id is null or ${ofScope(tx, 'tenant_id')}`
       : ofScope(tx, 'tenant_id')
@@ -110,7 +110,7 @@ export async function showFindings(tx: TenantTx, each: number): Promise<Shown[]>
         count(*) over (partition by fix_id) as total,
         max(last_seen) over (partition by fix_id) as last_seen,
         row_number() over (partition by fix_id order by first_seen, id) as place
-      from self_healing_findings where ${seen}) found
+      from self_healing_findings where ${condition}) found
     where place <= ${each} order by fix_id, place`.execute(tx.db)
   return rows
 }

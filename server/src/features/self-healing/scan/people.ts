@@ -3,7 +3,7 @@ import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Severity } from '../../../platform/feature/fix.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { markProposed } from '../detect/findings.store.ts'
-import { subjectsOf, tellProposed } from '../fixes.journal.ts'
+import { appendProposed, subjectsOf } from '../fixes.journal.ts'
 import type { FixRow } from '../fixes.store.ts'
 
 const LEVELS = {
@@ -18,7 +18,7 @@ const LEVELS = {
  * that they are stored even if writing to the journal fails. The next scan then retries.
  * @throws the signal's reason if it aborts
  */
-export async function tellPeople(
+export async function recordNewFindings(
   { db, log }: { db: Scopes; log: Logger },
   row: FixRow,
   at: string,
@@ -26,18 +26,18 @@ export async function tellPeople(
 ): Promise<void> {
   const { key, severity } = row
   try {
-    await db.acrossTenants((tx) => tellNew(tx, log, row, at))
+    await db.acrossTenants((tx) => recordIn(tx, log, row, at))
   } catch (error) {
     signal.throwIfAborted()
     log.error({ err: error, fix: key, severity }, 'recording of a fault in the audit log failed')
   }
 }
 
-async function tellNew(tx: TenantTx, log: Logger, row: FixRow, at: string): Promise<void> {
+async function recordIn(tx: TenantTx, log: Logger, row: FixRow, at: string): Promise<void> {
   const { id, key, severity } = row
   const appeared = await markProposed(tx, id, at)
   if (appeared.length === 0) return
-  await tellProposed(tx, row, { appeared, reason: null, isRepairable: false })
+  await appendProposed(tx, row, { appeared, reason: null, isRepairable: false })
   const found = { fix: key, severity, occurrences: appeared.length, subjects: subjectsOf(appeared) }
   // Logs only after the commit, because after a rollback the next scan repeats the work. A journal entry is not enough,
   // because the fault may block webhooks and messages.

@@ -6,15 +6,15 @@ import type { Detected, Finding, Fix } from '../../../platform/feature/fix.ts'
 import { SYSTEM } from '../../../platform/journal/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { AGAIN_MS, brake } from '../brakes.ts'
-import { failureSentence, LOOK_MS, look, reinspect } from '../detect/detect.ts'
+import { DETECT_MS, detectFault, failureSentence, reinspect } from '../detect/detect.ts'
 import { among, without } from '../detect/finding-name.ts'
 import * as store from '../detect/findings.store.ts'
-import { tellApplied, tellProposed } from '../fixes.journal.ts'
+import { appendApplied, appendProposed } from '../fixes.journal.ts'
 import { type FixChange, type FixRow, lockFix, updateFix } from '../fixes.store.ts'
 import { type RepairOutcome, repairAll, resultOf, wasOfUse } from '../repair/repair.ts'
 import { countRepairs, noteRepairs } from '../repair/repairs.store.ts'
 import type { FixStatus, RepairResult } from '../self-healing.table.ts'
-import { tellPeople } from './people.ts'
+import { recordNewFindings } from './people.ts'
 
 export interface ScanDeps {
   db: Scopes
@@ -22,8 +22,8 @@ export interface ScanDeps {
   log: Logger
   /** True if automatic repairs need no confirmation. */
   repairs: boolean
-  /** The time limit of a detector in milliseconds. Defaults to LOOK_MS; tests pass a shorter one. */
-  lookMs?: number
+  /** The time limit of a detector in milliseconds. Defaults to DETECT_MS; tests pass a shorter one. */
+  detectMs?: number
 }
 
 /** The result of a scan for one fix. */
@@ -59,39 +59,39 @@ export async function scanFix(
   signal: AbortSignal,
 ): Promise<Scanned> {
   try {
-    return await lookAndMend(deps, row, fix, signal)
+    return await detectAndRepair(deps, row, fix, signal)
   } catch (error) {
     signal.throwIfAborted()
     // Another transaction has locked the rows. The next scan retries this fix; other fixes are still scanned now.
     if (problemOf(error)?.code !== 'busy') throw error
     deps.log.warn({ err: error, fix: fix.key }, 'recording of scan findings failed')
-    return told(row, { unknown: failureSentence(error, deps.lookMs) })
+    return scannedFix(row, { unknown: failureSentence(error, deps.detectMs) })
   }
 }
 
-async function lookAndMend(
+async function detectAndRepair(
   deps: ScanDeps,
   row: FixRow,
   fix: Fix,
   signal: AbortSignal,
 ): Promise<Scanned> {
-  const { db, clock, log, lookMs = LOOK_MS } = deps
+  const { db, clock, log, detectMs = DETECT_MS } = deps
   let detected: Detected
   try {
-    detected = await look(db, fix, row.position ?? undefined, lookMs)
+    detected = await detectFault(db, fix, row.position ?? undefined, detectMs)
   } catch (error) {
     signal.throwIfAborted()
     log.warn({ err: error, fix: fix.key }, 'fault detection failed')
-    const unknown = failureSentence(error, lookMs)
+    const unknown = failureSentence(error, detectMs)
     if (unknown !== row.unknown) await db.acrossTenants((tx) => updateFix(tx, row.id, { unknown }))
-    return told(row, { unknown })
+    return scannedFix(row, { unknown })
   }
   const course = await mend(deps, row, fix, detected, signal)
   if (course.left.length + course.tried.length === 0 && isUnchanged(row, detected))
-    return told(row, {})
+    return scannedFix(row, {})
   const at = isoAt(clock)
   const scanned = await db.acrossTenants((tx) => record(tx, row, fix, course, at))
-  if (!fix.repair && scanned.occurrences > 0) await tellPeople(deps, row, at, signal)
+  if (!fix.repair && scanned.occurrences > 0) await recordNewFindings(deps, row, at, signal)
   return scanned
 }
 
@@ -104,7 +104,7 @@ const isUnchanged = (row: FixRow, { next }: Detected) =>
   row.position === null &&
   next === undefined
 
-const told = ({ key, title, ...row }: FixRow, change: FixChange): Scanned => ({
+const scannedFix = ({ key, title, ...row }: FixRow, change: FixChange): Scanned => ({
   key,
   title,
   status: change.status ?? row.status,
@@ -152,17 +152,17 @@ const isAutomatic = (row: FixRow, fix: Fix) =>
 
 /** Returns the findings that still exist. If the recheck fails, returns all findings and the reason. */
 async function againOrAll(
-  { db, log, lookMs }: ScanDeps,
+  { db, log, detectMs }: ScanDeps,
   fix: Fix,
   findings: readonly Finding[],
 ): Promise<{ left: readonly Finding[]; why?: string }> {
   try {
-    return { left: await reinspect(db, fix, findings, lookMs) }
+    return { left: await reinspect(db, fix, findings, detectMs) }
   } catch (error) {
     log.warn({ err: error, fix: fix.key }, 'recheck after a repair failed')
     return {
       left: findings,
-      why: `recheck after the repair failed: ${failureSentence(error, lookMs)}`,
+      why: `recheck after the repair failed: ${failureSentence(error, detectMs)}`,
     }
   }
 }
@@ -179,7 +179,7 @@ async function record(
 ): Promise<Scanned> {
   const { detected, tried, outcome, left } = course
   // An administrator may have deleted the fix during the scan.
-  if (!(await lockFix(tx, row.id))) return told(row, { status: 'idle', occurrences: 0 })
+  if (!(await lockFix(tx, row.id))) return scannedFix(row, { status: 'idle', occurrences: 0 })
   await store.forgetFindings(tx, row.id, without(detected.findings, left))
   await store.enterFindings(tx, row.id, left, { at, round: row.round })
   const isOver = detected.next === undefined
@@ -202,18 +202,18 @@ async function record(
   }
   await updateFix(tx, row.id, change)
   if (outcome && wasOfUse(outcome))
-    await tellApplied(tx, SYSTEM, row, {
+    await appendApplied(tx, SYSTEM, row, {
       before: { status: row.status, findings: tried },
       outcome,
       left: among(tried, left),
     })
   if (status === 'proposed')
-    await tellProposed(tx, row, {
+    await appendProposed(tx, row, {
       appeared: await store.markProposed(tx, row.id, at),
       reason: change.reason ?? null,
       isRepairable: true,
     })
-  return told(row, change)
+  return scannedFix(row, change)
 }
 
 function statusAfter(

@@ -1,7 +1,7 @@
 /** Scans for every fix in the catalogue, one after the other. Only one node scans at a time. */
 import { isoAt, SECOND } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
-import { openHolder, type PgConnection } from '../../../platform/db/index.ts'
+import { openLockConnection, type PgConnection } from '../../../platform/db/index.ts'
 import type { Fix } from '../../../platform/feature/fix.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { findFix, listFixes, saveScan } from '../fixes.store.ts'
@@ -31,7 +31,7 @@ export interface ScanOptions {
 const WHOLE = 0
 /** The pause after a fix, as a multiple of the time spent on it. The scan thus works a tenth of the time. */
 const REST_TIMES = 9
-const REST_AT_MOST_MS = 2 * SECOND
+const MAX_REST_MS = 2 * SECOND
 
 /**
  * Runs one scan. Returns undefined if another scan is already running on any node.
@@ -42,7 +42,7 @@ export async function runScan(
   { signal, isPatient = false }: ScanOptions = {},
 ): Promise<Scan | undefined> {
   const { db, clock, log, fixes } = deps
-  const holder = await openHolder(deps.openConnection())
+  const holder = await openLockConnection(deps.openConnection())
   try {
     if (!(await holder.take('fixes', WHOLE))) return undefined
     const ending = AbortSignal.any([holder.lost, ...(signal ? [signal] : [])])
@@ -61,7 +61,7 @@ export async function runScan(
       } finally {
         await holder.release('fixes', id)
       }
-      const rest = Math.min((clock.monotonic() - since) * REST_TIMES, REST_AT_MOST_MS)
+      const rest = Math.min((clock.monotonic() - since) * REST_TIMES, MAX_REST_MS)
       if (isPatient) await clock.delay(rest, { signal: ending })
     }
     const duration_ms = Math.round(clock.monotonic() - begun)

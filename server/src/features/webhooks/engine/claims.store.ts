@@ -1,8 +1,14 @@
 /** SQL that claims, renews and releases the leases of queues. Leases use the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { isServed } from './served-tenants.ts'
 import '../webhooks.table.ts'
+
+/** How long a deleted tenant's webhooks still receive messages, in seconds, so that they receive the deletion event. */
+const GRACE_SECONDS = 60 * 60
+
+/** True if webhooks of the tenant `t` receive messages. Uses the database's clock, which also sets `deleted_at`. */
+export const isServed = sql<boolean>`(t.is_active
+  and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true))`
 
 /** The duration of a lease that is not renewed, in seconds. The queues of a killed process wait this long. */
 export const QUEUE_LEASE_SECONDS = 10
@@ -24,7 +30,7 @@ export interface ClaimedQueue {
 }
 
 /** The maximum number of due queues that one claim considers, far more than one tenant can have. */
-const LOOKED_AT = 1000
+const MAX_CONSIDERED = 1000
 
 /**
  * Claims up to `limit` queues that have due deliveries and belong to active webhooks of active tenants. Prefers tenants
@@ -43,7 +49,7 @@ export async function claimQueues(
       where q.due_at <= ${claim.now}::timestamptz
         and (q.leased_until is null or q.leased_until < now())
         and (q.paused_until is null or q.paused_until <= ${claim.now}::timestamptz)
-      order by q.due_at limit ${LOOKED_AT}
+      order by q.due_at limit ${MAX_CONSIDERED}
     ), busy as (
       select tenant_id, count(*) as queues from webhook_queues
       where due_at is not null and leased_until >= now() group by tenant_id
@@ -91,7 +97,7 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
     with unscheduled as (
       select q.webhook_id from webhook_queues q join webhooks w on w.id = q.webhook_id
       where q.due_at <= ${now}::timestamptz and not w.is_active
-      order by q.webhook_id limit ${LOOKED_AT} for update of q, w skip locked
+      order by q.webhook_id limit ${MAX_CONSIDERED} for update of q, w skip locked
     )
     update webhook_queues q set due_at = null from unscheduled s
     where q.webhook_id = s.webhook_id`.execute(tx.db)

@@ -3,8 +3,8 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { append, SYSTEM } from '../../../platform/journal/index.ts'
 import type { Mailer } from '../../../platform/mail/index.ts'
 import { listAdmins } from '../../users/index.ts'
+import { shownUrl } from '../registrations/input.ts'
 import { deactivate, type Failing } from '../registrations/registrations.store.ts'
-import { shownUrl } from '../registrations/shown-url.ts'
 import { disabledMail } from './mails.ts'
 
 /** Deactivates a webhook. Does nothing if the webhook is no longer active, or its receiver has recovered. */

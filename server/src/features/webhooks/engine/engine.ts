@@ -2,7 +2,7 @@
  * Delivers due messages: claims queues, fetches their deliveries, sends them, records the results, and releases queues
  * without due deliveries. Any number of processes can do so in parallel.
  */
-import { type Look, poller } from '../../../lib/poller.ts'
+import { type Poll, poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { KeyRing } from '../../../platform/crypto/index.ts'
 import { type Changes, logFailures, type Scopes } from '../../../platform/db/index.ts'
@@ -59,8 +59,8 @@ export function startEngine(deps: EngineDeps): Engine {
   })
   const { pollMs } = tuning
 
-  const poll = (what: string, everyMs: number, look: Look) =>
-    poller(look, { clock, pollMs: everyMs, onError: logFailures(what, log) })
+  const poll = (what: string, everyMs: number, work: Poll) =>
+    poller(work, { clock, pollMs: everyMs, onError: logFailures(what, log) })
 
   const claimer = poll('claiming of webhooks', pollMs, async () => {
     const { claimed, hasMore } = await leases.claim()

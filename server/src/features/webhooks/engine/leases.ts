@@ -66,7 +66,7 @@ export function openLeases(deps: LeasesDeps): Leases {
   /** Webhooks that have changed since the current claim began. The claim may have read their previous state. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
-  const tellUnreadable = unreadableTeller(log)
+  const logUnreadable = unreadableLogger(log)
 
   const states = openStateWriter(deps)
   const save = (queue: Queue) => void states.add(queue)
@@ -158,7 +158,7 @@ export function openLeases(deps: LeasesDeps): Leases {
           changed.has(queue.id) || changed.has(null) || changedTenants.has(queue.tenantId)
         if (isStale) queue.end()
         else if (!target) fail(queue, 'its secret cannot be decrypted; rotate it')
-        else tellUnreadable(queue.id, target.keys.length < claimed.secrets.length)
+        else logUnreadable(queue.id, target.keys.length < claimed.secrets.length)
       }
       return { claimed: opened.length, hasMore: opened.length === limit }
     },
@@ -221,12 +221,12 @@ function openStateWriter({ db, clock, log }: LeasesDeps): Batcher<Queue> {
  * Creates a function that logs webhooks with secrets that cannot be decrypted. A webhook is logged once, and logged
  * again only after all its secrets could be decrypted in the meantime.
  */
-function unreadableTeller(log: Logger): (webhookId: number, isUnreadable: boolean) => void {
-  const told = new Set<number>()
+function unreadableLogger(log: Logger): (webhookId: number, isUnreadable: boolean) => void {
+  const logged = new Set<number>()
   return (webhookId, isUnreadable) => {
-    if (!isUnreadable) return void told.delete(webhookId)
-    if (told.has(webhookId)) return
-    told.add(webhookId)
+    if (!isUnreadable) return void logged.delete(webhookId)
+    if (logged.has(webhookId)) return
+    logged.add(webhookId)
     const text =
       'a secret of a webhook cannot be decrypted, so only its other secrets sign; rotate it'
     log.warn({ webhook_id: webhookId }, text)

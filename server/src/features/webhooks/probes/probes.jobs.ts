@@ -1,7 +1,7 @@
 /** Probes the receivers of deactivated webhooks, rarely and a few at a time, to find out whether they respond again. */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
-import type { OutboundHold } from '../../../platform/hold/index.ts'
+import type { OutboundHold } from '../../../platform/hold/hold.ts'
 import { type Jobs, jobKind } from '../../../platform/jobs/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'

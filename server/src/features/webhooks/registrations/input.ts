@@ -1,4 +1,4 @@
-/** The rules for the input of webhooks that a schema cannot express. */
+/** The input of webhooks: the rules that a schema cannot express, and the part of a URL that may be shown. */
 
 import { isBadlyPasted } from '../../../lib/pasted.ts'
 import type { Refuse } from '../../../lib/problems.ts'
@@ -41,3 +41,8 @@ function faultOf(secret: string): string | undefined {
 
 const hintFor = (isPolicy: boolean | undefined): string =>
   isPolicy ? '. The operator can allow it with WEBHOOK_ALLOW_HTTP and WEBHOOK_ALLOWED_NETWORKS' : ''
+
+/** Returns a webhook's URL for the journal and the log: without path and query, which often contain a secret. */
+export function shownUrl(url: string): string {
+  return `${new URL(url).origin}/…`
+}

@@ -16,10 +16,9 @@ import { insertQueue, resetCircuit } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { newWebhookSecret } from '../sending/signature.ts'
 import type { NewWebhook, RegisteredWebhook, Webhook, WebhookChange } from '../webhooks.schema.ts'
-import { refineInput } from './input.ts'
+import { refineInput, shownUrl } from './input.ts'
 import * as store from './registrations.store.ts'
 import type { Secrets } from './secrets.ts'
-import { shownUrl } from './shown-url.ts'
 
 /** The maximum number of webhooks per tenant (decisions §5). */
 const MAX_WEBHOOKS = 50

@@ -1,7 +1,7 @@
 /** SQL that creates partitions ahead of time, deletes outdated rows in batches, and reschedules deliveries. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { isServed } from '../engine/served-tenants.ts'
+import { isServed } from '../engine/claims.store.ts'
 import '../webhooks.table.ts'
 
 /** Creates missing partitions from `from` or today until `ahead` days from now. Returns how many were created. */

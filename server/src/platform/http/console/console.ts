@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../../lib/problems.ts'
 import type { Logger } from '../../observe/log.ts'
 import { matchesEtag, NOT_MODIFIED } from '../etag.ts'
-import { addRedirects } from '../redirects.ts'
+import { addRedirects } from '../pages.ts'
 import { chooseEncoding } from './accept-encoding.ts'
 import { type ConsoleFile, type ConsoleFiles, readConsole } from './files.ts'
 

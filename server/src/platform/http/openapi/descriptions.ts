@@ -17,10 +17,10 @@ function callersOf({ access: { name, roles } }: AnyOperation): string {
 function recordedBy({ records = [] }: AnyOperation, events: ReadonlySet<string>): string[] {
   if (records.length === 0) return []
   const recorded = `Audit log: ${list(records)}.`
-  const heard = records.filter((action) => events.has(action))
-  if (heard.length === 0) return [recorded]
-  const all = heard.length === 1 ? 'it' : 'them'
-  const which = heard.length < records.length ? list(heard) : all
+  const published = records.filter((action) => events.has(action))
+  if (published.length === 0) return [recorded]
+  const all = published.length === 1 ? 'it' : 'them'
+  const which = published.length < records.length ? list(published) : all
   return [`${recorded} Webhooks can subscribe to ${which}.`]
 }
 

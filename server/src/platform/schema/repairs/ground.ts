@@ -84,11 +84,14 @@ export async function requireCommitted(ground: Ground, ask: AskSchema): Promise<
  * database has a different schema version.
  */
 export const againstRelease =
-  (ground: Ground, look: (ask: AskSchema, committed: Schema) => Promise<Detected>): Fix['detect'] =>
+  (
+    ground: Ground,
+    detect: (ask: AskSchema, committed: Schema) => Promise<Detected>,
+  ): Fix['detect'] =>
   async (tx) => {
     const ask = askIn(tx)
     const committed = await ground.committed(ask)
-    return committed ? look(ask, committed) : { findings: [], looked_at: 0 }
+    return committed ? detect(ask, committed) : { findings: [], looked_at: 0 }
   }
 
 /** Returns a function that runs queries in the transaction. */

@@ -74,7 +74,7 @@ export const indexes = (ground: Ground): Fix => ({
   ...WORDS,
   automatic: false,
   detect: againstRelease(ground, async (ask, committed) => {
-    const { faults, found } = await look(ask, committed)
+    const { faults, found } = await findFaults(ask, committed)
     const findings = faults.map(({ subject, state, statement }) => ({
       tenant_id: null,
       subject,
@@ -85,7 +85,7 @@ export const indexes = (ground: Ground): Fix => ({
   }),
   repair: ({ subject }) =>
     ground.withoutTransaction(async (ask) => {
-      const { faults, found } = await look(ask, await requireCommitted(ground, ask))
+      const { faults, found } = await findFaults(ask, await requireCommitted(ground, ask))
       const fault = faults.find((one) => one.subject === subject)
       if (!fault) return 'already gone'
       if (fault.partitions) await mendPartitioned(ask, fault, fault.partitions, found)
@@ -94,7 +94,7 @@ export const indexes = (ground: Ground): Fix => ({
     }),
 })
 
-async function look(
+async function findFaults(
   ask: AskSchema,
   { statements }: Schema,
 ): Promise<{ faults: Fault[]; found: readonly Index[] }> {

@@ -1,8 +1,0 @@
-/** The SQL that recreates rows that are not backed up because they can be derived from other rows. */
-
-/** Inserts a queue for each webhook without one. The webhook engine reschedules interrupted deliveries. */
-export const WEBHOOK_QUEUES = `
-  insert into webhook_queues (webhook_id, tenant_id, due_at)
-  select id, tenant_id, (select min(due_at) from webhook_deliveries
-    where webhook_id = webhooks.id and status = 'pending')
-  from webhooks where not exists (select from webhook_queues queue where queue.webhook_id = webhooks.id)`

@@ -1,2 +1,0 @@
-/** Pauses outgoing messages on a restored copy. */
-export { type OutboundHold, openOutboundHold } from './hold.ts'
