@@ -9,7 +9,7 @@ import { make } from './support.ts'
 
 let at: Restoring
 let root: Person
-/** The clinic of the test, without any superadmin. */
+/** The clinic of the test. It has no superadmin of its own. */
 let clinic: Clinic
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // The bootstrap superadmin is the only one who can sign in.
+  // Leaves the bootstrap superadmin as the only superadmin who can sign in.
   await at.sql(`update users set is_active = id = $1 where role = 'superadmin'`, [root.id])
   clinic = await at.anotherClinic()
 })

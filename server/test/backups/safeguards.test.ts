@@ -31,7 +31,7 @@ const rowsNow = () =>
     (select json_agg(d order by id) from departments d) as departments,
     (select count(*)::int from sessions) as sessions, (select count(*)::int from backups) as backups`)
 
-/** The fault, the name in the message, and the statement that repairs it. */
+/** A fault of the safeguards, the name that the message contains, and the statement that repairs the fault. */
 const FAULTS = [
   [
     'a grant too many',

@@ -105,7 +105,7 @@ declare module '../../platform/db/database.ts' {
 
 declare module '../../platform/db/topics.ts' {
   interface Topics {
-    /** Notifies the bot that a message waits for a chat. */
+    /** Notifies the bot that a message is due for a chat. */
     messenger_due: 'messenger-due'
     /** Notifies processes that the bot or its state has changed. */
     messenger_bot: 'messenger-bot'

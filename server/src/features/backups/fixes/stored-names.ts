@@ -2,7 +2,9 @@ import type { Time } from '../../../lib/time.ts'
 import { within } from '../../../lib/within.ts'
 import type { Store, StoredObject } from '../stores/store.ts'
 
-/** Leaves enough time for the other work of the detector, which must finish within ten seconds. */
+/**
+ * The time limit for the list. It leaves time for the other work of the check, which must finish within ten seconds.
+ */
 const LIST_WITHIN_MS = 7_000
 
 /** Lists the objects in the store. @throws Error if the store does not respond in time */

@@ -4,7 +4,7 @@
 export interface AccessCase {
   table: string
   id: number
-  /** The fields that keep their current value, or are restored as locked. */
+  /** The fields that keep their current value, or that lock the record after the restore. */
   fields: string[]
 }
 
@@ -22,7 +22,7 @@ export interface Difference {
 export interface RestoreOptions {
   /** The tenant to restore; null for all tenants. */
   tenant_id: number | null
-  /** `backup` also restores access, for example after a break-in, except for sessions, keys and used codes. */
+  /** `backup` restores access too, for example after a break-in. Sessions, keys and used codes are never restored. */
   access: 'merged' | 'backup'
   dry_run: boolean
 }

@@ -14,7 +14,7 @@ import { setRole } from './transaction.store.ts'
 /** Thrown when a restore is refused before it has changed anything. */
 export class RefusedError extends Error {}
 
-/** The maximum number of safeguards named in the message. The self-healing checks list all of them. */
+/** The maximum number of safeguards in the message. The self-healing checks list all of them. */
 const MAX_NAMED = 5
 
 /**
@@ -68,7 +68,7 @@ export async function requireCompatible(
 }
 
 /**
- * Refuses restores that cannot succeed. Runs after staging and before maintenance mode, so a refusal causes no
+ * Refuses restores that cannot succeed. Runs after staging and before maintenance mode, so that a refusal causes no
  * downtime.
  * @throws RefusedError
  */

@@ -8,7 +8,10 @@ import { join } from 'node:path'
 import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
 import { writeOut } from './write-out.ts'
 
-/** The free space to keep on the disk, which the embedded database may share: 5 % of the disk, but at most 1 GiB. */
+/**
+ * How much free space to keep on the disk, because the embedded database may use the same disk: 5 % of the disk, but at
+ * most 1 GiB.
+ */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3
 const LOOK_EVERY = 16 * 1024 ** 2
@@ -124,7 +127,8 @@ export function folderStore(folder: string): OpenStore {
 }
 
 /**
- * Returns true if the disk, a quota or a process limit is exhausted. This can happen even after a check for free space.
+ * Returns true if the disk, a quota or a limit of the process is exhausted. This can happen even after the check for
+ * free space.
  */
 const isFull = (error: unknown): error is NodeJS.ErrnoException =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')

@@ -1,20 +1,24 @@
 /**
- * Limits the bot to 30 messages a second, which is the provider's rule. Chats of strangers get at most a third of them,
- * and so do failing chats. Pauses all messages if the provider reports too many.
+ * Limits the bot to 30 messages a second, as the provider requires. Chats that are not linked get at most a third of
+ * them, and so do failing chats. Pauses all messages if the provider reports too many.
  */
 import { SECOND } from '../../../lib/clock.ts'
 
 /**
- * The rate limit. A message counts from the reservation of its slot until `WITHIN` after its latest possible arrival.
+ * The rate limit. A message counts from the reservation of its slot until the time `WITHIN` after its latest possible
+ * arrival.
  */
 const MAX_SENT = 30
 const WITHIN = SECOND + 10
-/** The time after which an unanswered message is assumed to have arrived or been lost, so that it frees its slot. */
+/**
+ * The time after which a message without a response is assumed to have arrived or to be lost. Its slot is then free
+ * again.
+ */
 const ARRIVES_WITHIN = 100
 const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
 /**
- * Refusals of this many chats within `NEAR` concern the bot as a whole and not the chats, unless another message
- * arrived in between.
+ * If this many chats are refused within the time `NEAR` and no other message has arrived in between, the refusals
+ * concern the bot as a whole.
  */
 const SUSPECT = 4
 const NEAR = 5 * SECOND
@@ -24,17 +28,17 @@ const FIRST_HOLD = SECOND
 export const RANKS = ['known', 'failing', 'stranger'] as const
 export type Rank = (typeof RANKS)[number]
 
-/** The result of a message, as far as it matters for the rate limit. */
+/** The result of a message, as far as it affects the rate limit. */
 export type SendEnding =
   | { kind: 'arrived' }
-  /** The provider has asked for fewer messages to the chat. */
+  /** The provider has requested fewer messages to the chat. */
   | { kind: 'limited'; chat: string; retryMs: number }
   /** The message was not sent, because nothing was waiting. */
   | { kind: 'unsent' }
   /** The result is unknown, for example because there was no response. */
   | { kind: 'failed' }
 
-/** The reserved slot of a message. The caller must end it with the message's result. */
+/** The reserved slot of a message. The caller must end the slot with the result of the message. */
 export interface SendSlot {
   /** Records that the composed message is being sent now. */
   sent(): void
