@@ -16,8 +16,8 @@ import { deleteSealed } from './lost-root.store.ts'
 import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
 
 /**
- * Works on the database without opening a service, because a broken key would prevent its startup.
- * @param looks true for work that only reads, which may run while a service is running
+ * Works on the database without opening a service, because a broken key would prevent the service from starting.
+ * @param looks true for work that only reads. It may run while a service is running.
  */
 async function withKeys(
   work: (db: Scopes, source: KeySource) => Promise<void>,

@@ -6,7 +6,7 @@ const ENCODINGS = ['br', 'gzip'] as const
 type Encoding = (typeof ENCODINGS)[number]
 
 export class JsonBytes<T> {
-  /** The type of the value. Used by the compiler only and never set. */
+  /** The type of the value. Used only by the compiler, and never set. */
   declare readonly of?: T
   readonly #plain: Buffer
   readonly #encoded: Readonly<Record<Encoding, Buffer>>

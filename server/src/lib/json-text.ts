@@ -1,9 +1,9 @@
 /**
- * A response that is already JSON. No serializer removes fields that the schema does not declare, so the code that
- * creates the text must leave them out.
+ * A response that is already JSON. No serializer removes undeclared fields from it, so the code that creates the text
+ * must omit them.
  */
 export class JsonText<T> {
-  /** The type of the value in the text. Used by the compiler only and never set. */
+  /** The type of the value in the text. Used only by the compiler, and never set. */
   declare readonly of?: T
   readonly text: string
 

@@ -1,6 +1,6 @@
 /**
- * One restore of everything. Rows come back, but access that was revoked since the backup does not. The result names
- * each such case.
+ * Tests a restore of everything. Rows come back, but access that was revoked since the backup does not. The result
+ * names each such case.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nameKey } from '../../src/lib/fold.ts'

@@ -62,7 +62,7 @@ export function ended(service: Service, { token }: Person, job: string): Promise
 
 /**
  * Advances the clock by the second for which a restore waits after it has entered maintenance mode. By then the test's
- * only node knows of the maintenance mode. If the job ends without entering maintenance mode, returns at once.
+ * only node knows about maintenance mode. If the job ends without entering it, returns at once.
  */
 export async function passMaintenance(
   { app, clock, database }: Service,

@@ -145,8 +145,8 @@ describe('the OpenAPI document', () => {
 })
 
 /**
- * Steps of the walk whose operations declare actions but record none in this walk: a dry run of a restore, a `/start`
- * in a chat, and a refresh of the console within a minute.
+ * Steps whose operations declare actions but record none in this walk. They are a dry run of a restore, a `/start` in a
+ * chat, and a refresh of the console within a minute.
  */
 const SILENT = [
   'POST /api/admin/backup/restore',

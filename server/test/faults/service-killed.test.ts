@@ -58,7 +58,7 @@ test(`${ROUNDS} kills during writes lose no acknowledged write or journal entry,
   let token: string | undefined
   for (let round = 1; round <= ROUNDS; round++) {
     const service = await startService(env)
-    // Every round uses the token of the first round. Its key survives the kills too.
+    // Every round uses the token of the first round. The signing key outlives the kills, so the token stays valid.
     token ??= await tokenOf(service)
     const bearer = token
     const writers = [

@@ -53,7 +53,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
     from: undefined,
   }
   const run = async (tx: TenantTx) => {
-    // Counts these statements only. The query for the page and the check for writes are other statements.
+    // The number of counting statements. The query for the page and the check for writes use other statements.
     let counts = 0
     const counting = tx.db.withPlugin({
       transformQuery: ({ node }) => node,

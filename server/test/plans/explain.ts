@@ -34,7 +34,7 @@ export interface Plan {
 
 type Condition = (node: Plan) => boolean
 
-/** Matches scans of tables and indexes. For a bitmap scan, the rows count where the heap is read. */
+/** Matches scans of tables and indexes. Of a bitmap scan, only the scan of the heap matches. */
 export const isScan: Condition = ({ 'Node Type': type }) =>
   /Scan/.test(type) && !/Bitmap Index|Subquery|Function/.test(type)
 

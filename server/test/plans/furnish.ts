@@ -20,7 +20,10 @@ export const [BUSY_USER, IDLE_USER, UNSEEN_USER] = [7, 8, 9]
 export const [BUSY_ADDRESS, IDLE_ADDRESS] = ['203.0.113.7', '203.0.113.8']
 export const REQUEST = '22222222-2222-4222-8222-222222222222'
 
-/** A patient whose record is read every other second: every second entry of the month is such an access. */
+/**
+ * A patient whose record is read very often. There is one entry per second in the month, and every second entry is a
+ * read of this patient.
+ */
 export const MUCH_READ_PATIENT = 7
 export const PATIENT_READS = 20_000
 export const PATIENT_LISTS = 3_000

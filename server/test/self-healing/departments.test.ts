@@ -104,8 +104,8 @@ describe('a department in the check for invalid heads', () => {
     await scan()
     const { evidence } = await fixFor(root)
     const measured = evidence.map((one: { measured: object }) => one.measured)
-    // A department admin reads this evidence. It must be the same for a user of another tenant and for a user who does
-    // not exist.
+    // The admin of the department's tenant reads this evidence. It must be the same for a user of another tenant and
+    // for a user who does not exist.
     const unknown = { role: null, is_active: null, is_own: false }
     expect(measured).toEqual([
       { ...unknown, head_doctor_id: south.people.doctor.id },

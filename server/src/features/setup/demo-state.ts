@@ -22,7 +22,7 @@ export function openDemoStanding(deps: {
     looks += 1
     const number = looks
     const found = await deps.db.acrossTenants(hasDemo, 'read')
-    // Ignores an outdated result: a check that started later has already finished.
+    // Ignores an outdated result. A check that started later has already finished.
     if (number < last) return
     last = number
     isThere = found

@@ -1,7 +1,7 @@
 /** The callers of operations. Only access rules create the branded types, such as `Admin`. */
 import type { Role } from '../../lib/roles.ts'
 
-/** Where a request came from, as the journal and the list of sessions show it. */
+/** The origin of a request. The journal and the list of sessions show it. */
 export interface Origin {
   ip: string
   user_agent: string | null
@@ -9,7 +9,7 @@ export interface Origin {
   request_id: string
 }
 
-/** A required step of the user: choosing a new password, or enrolling a second factor. */
+/** A step that the user must take first: choosing a new password, or enrolling a second factor. */
 export type Restriction = 'password' | 'enrolment'
 
 /** The facts about a signed-in user that apply while a request runs. */

@@ -8,7 +8,7 @@ const KEY_BYTES = 32
 /** A configured root key. */
 export interface GivenKey {
   readonly key: Uint8Array
-  /** The environment variable or file that contained the key. */
+  /** The environment variable or the file that contains the key. */
   readonly from: string
 }
 
@@ -18,9 +18,7 @@ export interface RootKeySource {
   given(): Promise<GivenKey[]>
   /** Creates a key for a database that contains no encrypted data yet. */
   make(): Promise<GivenKey>
-  /**
-   * Reports the fingerprint of the key that decrypts the database. Sources that store keys make it their current key.
-   */
+  /** Informs the source which key decrypts the database. A source that stores keys makes this key its current key. */
   settle(fingerprint: string): Promise<void>
 }
 

@@ -1,7 +1,10 @@
 /** Redirects from one page to another. */
 import type { FastifyInstance } from 'fastify'
 
-/** Pages that moved: each path with the URL that replaces it. The URL is relative, because a proxy may add a prefix. */
+/**
+ * Pages that have moved: the former path of each, and the URL that replaces it. The URL is relative, because a proxy
+ * may add a prefix.
+ */
 export type Redirects = Readonly<Record<string, string>>
 
 /**

@@ -1,6 +1,9 @@
 import type { Action } from './actions.ts'
 
-/** Returns a journal entry about a row. The row becomes the entry's resource, and its tenant the entry's tenant. */
+/**
+ * Returns a journal entry about a row. The row is the resource of the entry, and the tenant of the row is the tenant of
+ * the entry.
+ */
 export function journalEntry<A extends Action>(
   action: A,
   resource_type: string,

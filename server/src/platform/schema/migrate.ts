@@ -37,10 +37,10 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 
 /**
  * Applies the missing migrations, each in its own transaction. An advisory lock ensures that only one node migrates at
- * a time. First renumbers the journal if the database was moved from another cluster. Returns the version of the
+ * a time. If the database was moved from another cluster, first renumbers the journal. Returns the version of the
  * schema.
- * @throws StartupError if the schema is newer than this release, or if an applied migration had different content than
- *   in this release
+ * @throws StartupError if the schema is newer than this release, or if the content of an applied migration was
+ * different
  */
 export async function migrate(
   address: DatabaseAddress,
@@ -66,8 +66,8 @@ export async function migrate(
 }
 
 /**
- * Checks that the schema is that of this release, without changing it. For programs that must not migrate the database
- * of an older release that is running.
+ * Checks that the schema is that of this release. Changes nothing. For programs that must not migrate the database of a
+ * running older release.
  * @throws StartupError if the schema is not that of this release
  */
 export async function requireMigrated(address: DatabaseAddress): Promise<void> {
@@ -142,7 +142,7 @@ async function requireServer(client: pg.Client): Promise<void> {
 
 type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
 
-/** Like `findApplied`, but creates the table `migrations` if it is missing. */
+/** Like `findApplied`, but creates the table `migrations` if it does not exist. */
 async function readApplied(client: pg.Client): Promise<Applied[]> {
   const applied = await findApplied(client)
   if (applied.length === 0)

@@ -122,7 +122,9 @@ export function auditExports({ db, log, replica }: ExportDeps): AuditExports {
     })
   }
 
-  /** Streams an export. Journals the start before sending the first byte, so that every export leaves an entry. */
+  /**
+   * Streams an export. Journals its start before sending the first byte, so that there is an entry for every export.
+   */
   async function* stream(exported: Export): AsyncGenerator<Buffer, void, undefined> {
     const { caller, query } = exported
     const release = takeSlot(caller.user_id)

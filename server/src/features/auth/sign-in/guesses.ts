@@ -4,7 +4,7 @@
  * The response to a wrong password is 401, or 429 with a wait. It depends only on two counters: that of the typed
  * address, and that of the caller's network. An account is known at a network from which its owner has signed in. A
  * known account also has a counter of its own, which the caller cannot observe. While other callers have to wait, the
- * right password of a known account still succeeds, and a wrong one gets the same response as for all other callers.
+ * right password of a known account still succeeds. A wrong password gets the same response as for all other callers.
  * Therefore neither a stranger nor a guest behind the same IP address can lock out an owner, and no caller learns
  * whether an account exists. ADR 0010 describes what a full queue can still reveal.
  */

@@ -27,8 +27,8 @@ import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
 /**
- * How long a retired key still verifies. This is much longer than an access token lives: a node that has failed to
- * reload the keys signs with the retired key for up to an hour, until its next reload.
+ * How long a retired key still verifies. This is much longer than the lifetime of an access token. A node that has
+ * failed to reload the keys signs with the retired key for up to an hour, until its next reload.
  */
 const VERIFIES_FOR = 2 * HOUR
 /** The minimum time between two reloads caused by an unknown `kid`. */

@@ -9,8 +9,7 @@ import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from '
 import { writeOut } from './write-out.ts'
 
 /**
- * How much free space to keep on the disk, because the embedded database may use the same disk: 5 % of the disk, but at
- * most 1 GiB.
+ * The free space to keep on the disk: 5 % of the disk, but at most 1 GiB. The embedded database may use the same disk.
  */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3

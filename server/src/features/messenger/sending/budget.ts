@@ -51,23 +51,28 @@ export interface ChatBudget {
 }
 
 /**
- * Opens a budget without free slots, because the previous bot may have sent as many messages just before.
+ * Opens a budget without free slots, because another process may have sent as many messages just before.
  * @param now returns the milliseconds of a monotonic clock
  */
 export function openChatBudget(now: () => number): ChatBudget {
-  /** The messages that count, and until when. The time is infinite for messages that are not sent yet. */
+  /**
+   * The messages that count against the limit, and until when. The time is infinite for messages that are not sent yet.
+   */
   let taken: { rank: Rank | undefined; until: number }[] = Array.from({ length: MAX_SENT }, () => ({
     rank: undefined,
     until: now() + WITHIN,
   }))
-  /** The chats that were refused since a message last arrived, with the time of each refusal. */
+  /** The chats that were refused since the last message that arrived, with the time of each refusal. */
   const refused = new Map<string, { at: number; retryMs: number }>()
   let holds = 0
   let heldUntil = 0
-  /** The first message after a pause, as a probe. No other message is sent until the probe ends. */
+  /** The first message after a pause, called the probe. No other message is sent until the probe has ended. */
   let probe: 'none' | 'due' | SendSlot = 'none'
 
-  /** Returns the milliseconds until fewer than `most` messages count, of the given rank or in total. */
+  /**
+   * Returns the milliseconds until fewer than `most` messages count against the limit. With `rank`, counts only that
+   * rank.
+   */
   function waitOf(most: number, rank?: Rank): number {
     const ends = taken.flatMap((one) => (!rank || one.rank === rank ? one.until : []))
     if (ends.length < most) return 0
@@ -83,7 +88,7 @@ export function openChatBudget(now: () => number): ChatBudget {
     for (const [other, { at }] of refused) if (now() - at > NEAR) refused.delete(other)
     refused.set(chat, { at: now(), retryMs })
     if (!isProbe && refused.size < SUSPECT) return
-    // Messages that were under way together may all be refused. Their refusals count once.
+    // Counts refusals only once for messages that were sent together, because all of them may be refused.
     if (!isProbe && heldUntil > now()) return
     const shortest = Math.min(...[...refused.values()].map((one) => one.retryMs))
     hold(Math.min(FIRST_HOLD * 2 ** holds, shortest))
@@ -110,7 +115,8 @@ export function openChatBudget(now: () => number): ChatBudget {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // A probe that failed or went to a failing chat says nothing about the bot, so another probe follows.
+        // Sends another probe if the probe failed or went to a failing chat, because its result then does not concern
+        // the bot.
         else if (isProbe) hold(FIRST_HOLD)
       },
     }

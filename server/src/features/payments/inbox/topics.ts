@@ -1,4 +1,4 @@
-/** The topic that notifies nodes of payment notifications that wait in the inbox. */
+/** The topic with which nodes are notified of pending payment notifications in the inbox. */
 export const INBOX_TOPIC = 'payments'
 
 declare module '../../../platform/db/topics.ts' {

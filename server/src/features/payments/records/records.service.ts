@@ -34,15 +34,15 @@ import {
 } from '../payments.schema.ts'
 import * as store from './records.store.ts'
 
-/** The time span of a query and the start of its page. */
+/** The time span of a query, and the start of its page. */
 interface Looked {
   span: Span
   from: Cursor | undefined
 }
 
 /**
- * Returns when a notification was verified (ISO 8601, or null if not yet), or the reason why it cannot be processed
- * now.
+ * Returns when a notification was verified (ISO 8601, or null if it is not verified yet). If it cannot be processed
+ * now, returns the reason.
  */
 export type Prove = (notification: {
   sent: SentNotification
@@ -118,8 +118,8 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
       try {
         return await run(true)
       } catch (error) {
-        // Another notification of the event holds the key. It has just taken the key, or the caller cannot see it.
-        // This notification is therefore retried without the key.
+        // Another notification of the event holds the key. That notification has just taken the key, or the caller
+        // cannot see it. The retry therefore proceeds without the key.
         if (problemOf(error)?.code !== 'conflict') throw error
         return run(false)
       }

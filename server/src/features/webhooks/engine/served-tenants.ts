@@ -1,7 +1,10 @@
 /** The SQL condition for tenants whose webhooks receive messages. */
 import { sql } from 'kysely'
 
-/** How long a deleted tenant's webhooks still receive messages, in seconds, so that they receive the deletion event. */
+/**
+ * How long the webhooks of a deleted tenant still receive messages, in seconds. In this time they receive the event of
+ * the deletion.
+ */
 const GRACE_SECONDS = 60 * 60
 
 /** True if webhooks of the tenant `t` receive messages. Uses the database's clock, which also sets `deleted_at`. */

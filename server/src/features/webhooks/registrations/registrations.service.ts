@@ -31,7 +31,10 @@ export interface RegistrationsDeps {
   policy: TargetPolicy
   /** Queues a job that deletes a webhook's deliveries. The job starts after the transaction has committed. */
   deleteDeliveries(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
-  /** Queues a job that retries the webhook's waiting deliveries. @param webhook `at` is the current time, ISO 8601 */
+  /**
+   * Queues a job that retries the webhook's pending deliveries.
+   * @param webhook the webhook, with the current time in `at` (ISO 8601)
+   */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
@@ -59,7 +62,7 @@ const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
 export function registrationsService(deps: RegistrationsDeps): WebhookRegistrations {
   const { db, clock, secrets, policy } = deps
 
-  /** Saves a changed webhook. Retries its waiting deliveries if its URL has changed or it was activated. */
+  /** Saves a changed webhook. If its URL has changed or it was activated, retries its pending deliveries. */
   async function become(
     tx: TenantTx,
     actor: Actor,
@@ -73,7 +76,7 @@ export function registrationsService(deps: RegistrationsDeps): WebhookRegistrati
     const { url, events, is_active, disabled_reason } = after
     if (isOther(before, after))
       await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
-    // Resets the circuit, whose state concerns another receiver or the time before the deactivation.
+    // Resets the circuit breaker. Its state concerns another receiver, or the time before the deactivation.
     if (url !== before.url || (is_active && !before.is_active)) {
       const at = isoAt(clock)
       await resetCircuit(tx, id, at)
@@ -176,7 +179,7 @@ const isOther = (before: Webhook, after: Webhook) =>
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
-/** Returns the changes for the journal, with only the origin of the URL, and without the secret. */
+/** Returns the changes for the journal. They contain only the origin of the URL, and no secret. */
 function shownChanges(before: Webhook | null, after: Webhook | null) {
   const changes = changesBetween<Webhook>(before, after, FIELDS)
   const shown = (side: Record<string, unknown> | null) =>
