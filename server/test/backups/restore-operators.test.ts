@@ -69,7 +69,7 @@ test('a restore cannot remove the only superadmin, unless it restores access as 
   for (const dry_run of [true, false])
     expect(await orderAsHost(id, { dry_run })).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('no superadmin could sign in after the restore'),
+      error: expect.stringContaining('no superadmin would be able to sign in after the restore'),
     })
   expect(await rowOf(second.id)).toEqual({ role: 'superadmin', is_active: true })
   expect(await orderAsHost(id, { access: 'backup' })).toMatchObject({ status: 'completed' })

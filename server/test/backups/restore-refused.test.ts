@@ -106,7 +106,7 @@ test('refuses a restore that waited for more than an hour, and runs a newer one'
   const late = await orderedBefore(backup, '61 minutes')
   expect(late).toMatchObject({ status: 'failed', result: null })
   expect(late.error).toMatch(
-    /^Refused: it was requested at \S+Z and waited too long. Request it again[.]$/,
+    /^Refused: the restore was requested at \S+Z and has waited too long. Request it again[.]$/,
   )
   await expectUntouched()
   expect(await safetyBackups()).toEqual(before)

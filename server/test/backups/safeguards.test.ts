@@ -80,7 +80,7 @@ test.each(FAULTS)('%s: a restore fails without maintenance mode', async (...faul
     const { status, error } = await at.over(await order(wanted))
     expect(status).toBe('failed')
     expect(error).toMatch(
-      /^Refused: the database schema differs from this release in its protections \(.+[.]$/,
+      /^Refused: these safeguards of the database differ from this release: .+[.]$/,
     )
     expect(error).toMatch(named)
     expect((await at.call(root, 'GET', '/api/users/me')).status).toBe(200)

@@ -70,7 +70,7 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
         await sync(folder)
         if (fingerprintOf(await readKeyFile(kept)) !== name)
           throw new StartupError(
-            `${kept} does not contain the key in its name. Move the file away and start again.`,
+            `${kept} contains another key than the one in its name. Move the file to another folder and start again.`,
           )
         log.warn({ file: kept }, 'previous root key kept, because older backups may need it')
       }

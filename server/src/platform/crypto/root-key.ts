@@ -69,6 +69,7 @@ export async function readKeyFile(file: string, variable = 'ENCRYPTION_KEY_FILE'
     throw new StartupError(`${variable}: ${file} cannot be read (${(error as Error).message}).`)
   }
   const key = parseKey(text)
-  if (!key) throw new StartupError(`${variable}: ${file} does not hold 32 bytes in base64 or hex.`)
+  if (!key)
+    throw new StartupError(`${variable}: ${file} does not contain 32 bytes in base64 or hex.`)
   return key
 }

@@ -81,7 +81,7 @@ export async function requireMigrated(address: DatabaseAddress): Promise<void> {
     const [is, known] = [applied, wanted].map((list) => list.at(-1)?.version ?? 0)
     if (is !== known)
       throw new StartupError(
-        `The database has schema version ${is}, but this release requires ${known}. Use the release that was last started on the database, or start this release first.`,
+        `The database has schema version ${is}, but this release requires ${known}. Use the release that last ran on the database, or start the service with this release first.`,
       )
   } finally {
     await client.end()
@@ -169,7 +169,7 @@ function refuseForeignSchema(applied: Applied[], wanted: Migration[]): void {
   for (const [index, done] of applied.slice(0, known).entries())
     if (wanted[index]?.checksum !== done.checksum)
       throw new StartupError(
-        `Migration ${done.name} was applied with different content than in this release. Use the release that created the database.`,
+        `Migration ${done.name} of the database differs from the migration of this name in this release. Use the release that created the database.`,
       )
   if (newest && newest.version > known)
     throw new StartupError(

@@ -55,7 +55,7 @@ export async function rewrite(
   })
   await using file = await openBackup(read.source, keeper)
   if (file.header.backup_id !== id)
-    throw new UnreadableFile('the file contains a different backup than its name says')
+    throw new UnreadableFile('the file contains another backup than the one in its name')
   const writer = await ownKeeper(keeper, file.header)
   let records = 0
   const source: Source = {

@@ -63,7 +63,8 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
         return 'repaired'
       }
       for (const name of held.listEntry ? [sidecarName(id)] : held.files)
-        if (!(await store.delete(name))) throw new Error('the store keeps it until its lock ends')
+        if (!(await store.delete(name)))
+          throw new Error('the store has locked the file. Try again when the lock has ended')
       return 'repaired'
     },
   }

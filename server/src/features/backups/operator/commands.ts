@@ -105,7 +105,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   async function drill(id: string, onProgress: OnProgress): Promise<Backup> {
     const { status, type, rewritten_at } = await found(id)
     if (status !== 'completed')
-      throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
+      throw new StartupError(`Backup ${id} has the status ${status}. Choose a completed backup.`)
     if (type !== 'full')
       throw new StartupError(
         'A test restore requires a full backup. This is a backup of one tenant.',
@@ -118,7 +118,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     await using _held = await reading.hold(id)
     const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed')
-      throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
+      throw new StartupError(`Backup ${id} has the status ${status}. Choose a completed backup.`)
     const never = new AbortController().signal
     try {
       await verifyFile(

@@ -31,7 +31,7 @@ export async function requireSafeguards(
   if (subjects.length === 0) return
   const more = subjects.length > MAX_NAMED ? ` and ${subjects.length - MAX_NAMED} more` : ''
   throw new RefusedError(
-    `the database schema differs from this release in its protections (${subjects.slice(0, MAX_NAMED).join(', ')}${more}). Correct that first as described in the runbook schema-drift.md`,
+    `these safeguards of the database differ from this release: ${subjects.slice(0, MAX_NAMED).join(', ')}${more}. Repair them first, as the runbook schema-drift.md describes`,
   )
 }
 
@@ -47,7 +47,7 @@ export async function requireCompatible(
   tenantId: number | null,
 ): Promise<'current' | 'older'> {
   if (header.backup_id !== job.backup_id || header.type !== job.type)
-    throw new UnreadableFile('the file contains a different backup than its name says')
+    throw new UnreadableFile('the file contains another backup than the one in its name')
   if (header.installation !== (await installationOf(client)))
     throw new RefusedError(
       'the backup belongs to another installation. Restore it into an empty database with wardkeep backup restore',
@@ -86,7 +86,7 @@ export async function requirePossible(
   // Two accounts in one tenant cannot have the same e-mail address.
   if (await isAddressOfOther(client, kept))
     throw new RefusedError(
-      'the backup contains a since deleted account with your e-mail address or that of another superadmin. Ask another superadmin to start the restore',
+      'in the backup, an account that was deleted later has your e-mail address, or that of another superadmin. Ask another superadmin to start the restore',
     )
   await client.query('rollback')
 }

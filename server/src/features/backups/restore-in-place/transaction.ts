@@ -228,7 +228,7 @@ async function narrow(run: RestoreRun): Promise<void> {
   await keepAccounts(client, kept, tables, columns)
   if (options.access === 'backup') await keepSecretsOf(client, kept, tables, columns)
   if (!(await isOperatorLeft(client, options.tenant_id)))
-    throw new RefusedError('no superadmin could sign in after the restore')
+    throw new RefusedError('no superadmin would be able to sign in after the restore')
 }
 
 async function prepareFeatures(run: RestoreRun): Promise<void> {

@@ -31,7 +31,7 @@ export function folderStore(folder: string): OpenStore {
     const room = bavail * bsize - spare
     if (room < bytes)
       throw new NoRoomError(
-        `${folder} has ${mebibytes(Math.max(0, room))} of free space besides its reserve, but ${mebibytes(bytes)} are required. Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
+        `${folder} has ${mebibytes(Math.max(0, room))} of free space without the reserve, but ${mebibytes(bytes)} are required. Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
       )
   }
 

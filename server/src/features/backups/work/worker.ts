@@ -183,7 +183,9 @@ async function perform(
 async function requireInTime({ db }: BackupWorkerDeps, { id }: store.Job): Promise<void> {
   const ordered = await db.acrossTenants((tx) => store.findLapsed(tx, id), 'read')
   if (ordered !== undefined)
-    throw new RefusedError(`it was requested at ${ordered} and waited too long. Request it again`)
+    throw new RefusedError(
+      `the restore was requested at ${ordered} and has waited too long. Request it again`,
+    )
 }
 
 /** Records the progress of a job. Calls `giveWay` when another process waits for the job's table locks. */

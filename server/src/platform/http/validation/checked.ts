@@ -16,7 +16,10 @@ const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefix
  */
 export function checkedSchema(schema: Json): Json {
   const unknown = UNKNOWN.find((keyword) => keyword in schema)
-  if (unknown) throw new Error(`${unknown} in the schema of an input is not checked for text`)
+  if (unknown)
+    throw new Error(
+      `the schema of an input must not contain ${unknown}, because text inside it is not checked`,
+    )
   if (typeof schema.pattern === 'string') patternSentence(schema.pattern)
   const isOpen = schema.type === 'object' && !schema.properties
   if (isOpen && !schema.freeForm) throw new Error('an open object in an input needs freeForm')
