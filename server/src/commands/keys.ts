@@ -52,8 +52,8 @@ export function rotateRootKey(): Promise<void> {
 }
 
 /**
- * Deletes all encrypted data. No other process may use the database. @throws StartupError unless the lost key is
- * confirmed
+ * Deletes all encrypted data. No other process may use the database.
+ * @throws StartupError unless the lost key is confirmed
  */
 export async function abandon(confirmed: string | undefined): Promise<void> {
   await withKeys((db, source) =>

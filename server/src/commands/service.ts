@@ -85,7 +85,8 @@ export function releaseOutbound(): Promise<void> {
 }
 
 /**
- * Rotates the signing key, with or without a running service. @param revokes true to reject tokens of former keys now
+ * Rotates the signing key, with or without a running service.
+ * @param revokes true to reject tokens of former keys now
  */
 export function rotateSigningKey(revokes: boolean): Promise<void> {
   return withApp(async ({ features: { auth } }) => {

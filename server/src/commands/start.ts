@@ -218,8 +218,8 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
     : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
 
 /**
- * Listens on all addresses at the same time, because two of them may be equal. Then closes them. @throws Error if an
- * address is not free
+ * Listens on all addresses at the same time, because two of them may be equal. Then closes them.
+ * @throws Error if an address is not free
  */
 async function requireFree(addresses: readonly At[]): Promise<void> {
   await using held = new AsyncDisposableStack()

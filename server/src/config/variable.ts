@@ -6,8 +6,8 @@ export interface Variable<T> {
   meaning: string
   default: string
   /**
-   * Reads the text. Undefined means that the variable is not set. @throws Error that says what is wrong and what to
-   * write instead
+   * Reads the text. Undefined means that the variable is not set.
+   * @throws Error that says what is wrong and what to write instead
    */
   read(text: string | undefined, env: NodeJS.ProcessEnv): T
 }

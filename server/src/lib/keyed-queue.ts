@@ -17,7 +17,8 @@ export interface KeyedQueueOptions {
 
 export interface KeyedQueue<K> {
   /**
-   * Runs the work now or at its turn. @throws the refusal if too many tasks wait, or if this task has waited too long
+   * Runs the work now or at its turn.
+   * @throws the refusal if too many tasks wait, or if this task has waited too long
    */
   run<T>(key: K, work: () => T | Promise<T>): Promise<T>
   /** Returns whether a task of the key would have to wait now. */

@@ -256,7 +256,8 @@ async function untilReplayed(
 }
 
 /**
- * Returns how many bytes of WAL the server has not replayed yet. @throws Error if it is not a replica of the database
+ * Returns how many bytes of WAL the server has not replayed yet.
+ * @throws Error if it is not a replica of the database
  */
 async function bytesBehind(
   client: PgConnection,

@@ -316,8 +316,8 @@ async function readNow(pool: ServerPool): Promise<number> {
 }
 
 /**
- * Sends each statement in the scope of its tenant. @throws RolledBack if a statement cannot be sent. None of them then
- * takes effect.
+ * Sends each statement in the scope of its tenant.
+ * @throws RolledBack if a statement cannot be sent. None of them then takes effect.
  */
 function sendEach(
   tx: OpenTx,

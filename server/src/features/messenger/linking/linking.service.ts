@@ -48,8 +48,8 @@ export interface LinkingDeps {
 export interface Linking {
   status(caller: Caller): Promise<MessengerStatus>
   /**
-   * Links the chat that received the code. @throws Problem 503 without a bot, 400 for an invalid code, 409 for another
-   * user's chat, 429 after too many codes
+   * Links the chat that received the code.
+   * @throws Problem 503 without a bot, 400 for an invalid code, 409 for another user's chat, 429 after too many codes
    */
   link(caller: Caller, code: string): Promise<MessengerStatus>
   unlink(caller: Caller): Promise<MessengerStatus>

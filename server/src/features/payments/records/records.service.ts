@@ -69,7 +69,8 @@ export interface PaymentRecords {
   /** Returns a notification with its body, and records the access in the journal. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
   /**
-   * Retries a notification now, or records why it cannot be retried. @throws Problem 409 if it is settled or waiting
+   * Retries a notification now, or records why it cannot be retried.
+   * @throws Problem 409 if it is settled or waiting
    */
   process(caller: Admin, id: number): Promise<PaymentNotification>
   /** Deletes unverified notifications. Does not delete verified notifications or those being processed. */

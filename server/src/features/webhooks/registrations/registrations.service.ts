@@ -45,8 +45,8 @@ export interface WebhookRegistrations {
   refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
   list(caller: Admin): Promise<Webhook[]>
   /**
-   * Registers a webhook. Returns its secret only if the service generated it. @throws Problem 409 over the tenant's
-   * limit
+   * Registers a webhook. Returns its secret only if the service generated it.
+   * @throws Problem 409 over the tenant's limit
    */
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
