@@ -94,7 +94,7 @@ const isAllowed = (key: string): boolean => key.length > 1 || areSingleKeysOn()
 function nameOf(event: KeyboardEvent, hasModifier: boolean): string {
   const key = event.key.toLowerCase()
   if (hasModifier) return `ctrl+${key}`
-  // The name of a key contains Shift only for letters. Characters such as "?" already imply Shift.
+  // Adds `shift+` only for letters. Characters such as "?" are already typed with Shift.
   return event.shiftKey && /^[a-z]$/.test(key) ? `shift+${key}` : key
 }
 

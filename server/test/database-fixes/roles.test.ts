@@ -1,5 +1,5 @@
 /**
- * Roles of the service with too many rights. The test uses a server of its own, because all databases of a server share
+ * Roles of the service with too many rights. The test uses a separate server, because all databases of a server share
  * their roles.
  */
 import { beforeAll, expect, it } from 'vitest'

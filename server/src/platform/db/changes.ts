@@ -60,7 +60,7 @@ export interface Changes {
   /** Registers the check that a new server must pass before this node uses it. */
   checkServers(check: ServerCheck): void
   /**
-   * Makes the listener check to which server the address leads. If it is a different server, the listener moves there.
+   * Makes the listener check which server is at the address. If it is a different server, the listener moves there.
    * Resolves when the check has finished or failed. Concurrent callers share a check. Checks start at least 300 ms
    * apart.
    */
@@ -236,7 +236,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
 }
 
 /**
- * Splits a notification into topics and transaction IDs. A notification from a node of an older release contains
+ * Splits a notification into topics and transaction IDs. A notification from a node of an older release may contain
  * several topics.
  */
 function readPayload(payload: string): [Topic[], string[]] {

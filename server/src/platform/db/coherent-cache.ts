@@ -25,8 +25,8 @@ export interface CoherentCache<K, V> {
    */
   get(tenantId: number, key: K): V | Promise<V | undefined>
   /**
-   * Loads all keys of the tenant that are not cached, with a single load. It counts neither as a hit nor as a miss.
-   * Returns the keys that exist.
+   * Loads all keys of the tenant that are not cached, with a single load. The load counts neither as a hit nor as a
+   * miss. Returns the keys that exist.
    */
   warm(tenantId: number, keys: readonly K[], load: LoadMany<K, V>): Promise<ReadonlySet<K>>
   /** Drops the expired values of one tenant, or of all tenants if null. Returns the number of dropped values. */
@@ -47,7 +47,7 @@ export type LoadMany<K, V> = (tenantId: number, keys: readonly K[]) => Promise<R
 export interface CoherentCacheOptions<K, V> extends Omit<FairLruOptions<V>, 'onGone'> {
   /**
    * Reads the committed value.
-   * @returns undefined if there is no value, which is not cached
+   * @returns undefined if there is no value. The cache does not store undefined.
    */
   load(tenantId: number, key: K): Promise<V | undefined>
   /** Returns whether to cache a value. By default, all values are cached. */

@@ -141,7 +141,7 @@ export function isUndone(error: unknown): boolean {
 /** Thrown by work that relied on outdated cached data. The transaction then runs again. */
 export class Outpaced extends Error {}
 
-/** Returns whether a write used a data key that does not exist (the foreign key of `seal` in 0004). */
+/** Returns whether a write used a data key that never existed or was deleted (the foreign key of `seal` in 0004). */
 export function isKeyGone(error: unknown): boolean {
   const { code, constraint } = error as DriverError
   return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)

@@ -36,8 +36,8 @@ function cookieOf(header: string): string | undefined {
 }
 
 /**
- * Requires that a page of this service sent the request. Current browsers send the origin of the page in
- * `Sec-Fetch-Site`. Without this header, `Origin` must be the public address or a subdomain of it.
+ * Requires that a page of this service sent the request. Current browsers state in `Sec-Fetch-Site` whether the page
+ * has the same origin. Without this header, `Origin` must be the public address or a subdomain of it.
  * @throws Problem 403 for a request from another site
  */
 export function requireSameOrigin({ headers }: FastifyRequest, publicUrl: URL): void {

@@ -4,7 +4,10 @@
 export interface AccessCase {
   table: string
   id: number
-  /** The fields that keep their current value, or that lock the record after the restore. */
+  /**
+   * The fields that keep their current value. For a record that was deleted after the backup, the fields with which it
+   * comes back blocked.
+   */
   fields: string[]
 }
 

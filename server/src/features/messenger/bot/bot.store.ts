@@ -11,9 +11,9 @@ import type { BotState } from '../messenger.table.ts'
 export const BOT_LEASE_SECONDS = 10
 
 /**
- * Claims the bot's lease if no other process has it. Also claims a lease that ends implausibly late, which was written
- * while the database's clock was wrong. Returns the new epoch, with which writes prove that they belong to this lease.
- * Returns undefined if another process has the lease.
+ * Claims the bot's lease if no other process has it. Also claims a lease whose end is implausibly late, because the
+ * database's clock was wrong when it was written. Returns the new epoch, with which writes prove that they belong to
+ * this lease. Returns undefined if another process has the lease.
  */
 export async function claimBotLease(tx: TenantTx, worker: string): Promise<number | undefined> {
   const { rows } = await sql<{ epoch: number }>`

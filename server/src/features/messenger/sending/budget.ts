@@ -115,8 +115,8 @@ export function openChatBudget(now: () => number): ChatBudget {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // Sends another probe if the probe failed or went to a failing chat, because its result then does not concern
-        // the bot.
+        // Pauses again before another probe. A probe that failed or went to a failing chat does not show whether the
+        // limit is over.
         else if (isProbe) hold(FIRST_HOLD)
       },
     }

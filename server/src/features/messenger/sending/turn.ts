@@ -124,7 +124,8 @@ export function turnTaker(deps: TurnDeps): Turn {
       return { free_at: isoAt(clock, CHAT_GAP), failures: 0 }
     }
     await store.saveRefusals(tx, link, refusals, since)
-    // Does not end a pause after failures, because the provider may have requested that pause.
+    // Counts no failure, so that a message from the chat can end this pause (`endRefusal`). A pause after failures does
+    // not end that way, because the provider may have requested it.
     return { free_at: isoAt(clock, REFUSED_PAUSE), failures: 0 }
   }
 
