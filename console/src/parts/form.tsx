@@ -114,7 +114,7 @@ const isShown = ({ faults, message }: FormTrouble): boolean =>
   faults.length > 0 || message !== undefined
 
 /**
- * Replaces the messages that the page can explain better. Omits the request ID if users can resolve the error
+ * Replaces the messages that the page can explain better. Omits the request id if users can resolve the error
  * themselves.
  */
 const explainedTrouble = (

@@ -12,7 +12,7 @@ interface SearchComboboxFieldProps extends OptionSearch {
   readonly initial?: ComboboxOption | undefined
 }
 
-/** The form field for a record that the service searches for. It sends the ID of the record, or nothing. */
+/** The form field for a record that the service searches for. It sends the id of the record, or nothing. */
 export function SearchComboboxField({ name, label, hint, ...props }: SearchComboboxFieldProps) {
   const { initial: given, ...search } = props
   const [initial] = useState(given)
@@ -47,5 +47,5 @@ export function SearchComboboxField({ name, label, hint, ...props }: SearchCombo
   )
 }
 
-/** Reads the ID that the field sends. */
+/** Reads the id that the field sends. */
 export const readChosenId = (text: string): number | null => (text === '' ? null : Number(text))

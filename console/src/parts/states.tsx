@@ -63,7 +63,7 @@ interface ErrorStateProps {
   readonly onRetry?: () => void
 }
 
-/** A failed request: the cause, a button to try again, and the request ID for support. */
+/** A failed request: the cause, a button to try again, and the request id for support. */
 export function ErrorState({ detail, requestId, onRetry }: ErrorStateProps) {
   return (
     <div className="state" role="alert">
@@ -81,7 +81,7 @@ export function ErrorState({ detail, requestId, onRetry }: ErrorStateProps) {
   )
 }
 
-/** The ID of a request, with a button to copy it. */
+/** The id of a request, with a button to copy it. */
 export function RequestId({ id }: { id: string }) {
   return (
     <span className="request-id small">

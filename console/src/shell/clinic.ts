@@ -17,7 +17,7 @@ export function useClinicId(): number {
   return readClinicId(clinicId) ?? person.tenant_id
 }
 
-/** Reads the ID of a clinic from a URL. */
+/** Reads the id of a clinic from a URL. */
 export function readClinicId(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
 }

@@ -136,7 +136,7 @@ export function pageStartOf(
   return cursor
 }
 
-/** Returns the fields by which a list is ordered. The ID comes last, to order records with equal values. */
+/** Returns the fields by which a list is ordered. The id comes last, to order records with equal values. */
 export function sortKeyOf(sortBy: string): readonly string[] {
   return sortBy === 'id' ? ['id'] : [sortBy, 'id']
 }

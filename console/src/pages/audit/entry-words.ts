@@ -17,7 +17,7 @@ export function whoOf(
   return entry.ip === null ? entryTexts.service : entryTexts.notSignedIn
 }
 
-/** Returns the record that an entry is about: its name if known, otherwise its kind and ID. */
+/** Returns the record that an entry is about: its name if known, otherwise its kind and id. */
 export function recordOf(
   entry: Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'>,
 ): string {

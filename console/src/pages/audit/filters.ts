@@ -75,7 +75,7 @@ export const rangeParameters = (value: TimeRangeValue | undefined) =>
     ? { range: value?.range ?? 'all', from: undefined, to: undefined }
     : { range: undefined, from: value.from, to: value.to }
 
-/** Returns the filter for a record. It contains the type, because an ID is ambiguous without it. */
+/** Returns the filter for a record. It contains the type, because an id is ambiguous without it. */
 export const recordFilter = ({
   resource_type,
   resource_id,

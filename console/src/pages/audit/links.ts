@@ -2,7 +2,7 @@
 import type { RowLink } from '../../parts/data-table/index.ts'
 import type { AuditEntry } from './entry-words.ts'
 
-/** Returns an ID in the form that the router writes to the URL without quotes. */
+/** Returns an id in the form that the router writes to the URL without quotes. */
 export const searchValue = (id: string | undefined): string | number | undefined =>
   id !== undefined && /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id
 

@@ -3,7 +3,7 @@ import { formTexts } from '../../parts/form.texts.ts'
 import { troubleOfError } from '../../parts/form-faults.ts'
 import { AlreadyDecided } from './data.ts'
 
-/** Returns why a change failed, when the user can try again, and the request ID for support. */
+/** Returns why a change failed, when the user can try again, and the request id for support. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AlreadyDecided) return error.message
   const { message, requestId, waitUntil } = troubleOfError(error) ?? {}

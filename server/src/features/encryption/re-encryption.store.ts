@@ -13,7 +13,7 @@ export type RowId = string | number
 export type Position = RowId | null
 
 /**
- * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the ID that is bound to the encrypted
+ * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the id that is bound to the encrypted
  * values.
  */
 export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {

@@ -18,7 +18,7 @@ export interface WholeRow extends Record<string, unknown> {
   $row: string | number
   $tenant: number
   /**
-   * The ID of the data key that the row uses. Null if the key is missing. The key is read in the same statement as the
+   * The id of the data key that the row uses. Null if the key is missing. The key is read in the same statement as the
    * row.
    */
   $key: number | null

@@ -23,7 +23,7 @@ export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
 }
 
 /**
- * Sorts tenants by folded name, then by name. Tenants with the same name keep their order in the input, which is by ID.
+ * Sorts tenants by folded name, then by name. Tenants with the same name keep their order in the input, which is by id.
  */
 const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
   const keyed = tenants.map((tenant) => ({ tenant, key: nameKey(tenant.name) }))

@@ -132,7 +132,7 @@ export function usersService(deps: UsersDeps): Users {
   const onUser = actingOn(db, requireSignedIn)
   const checkPassword = passwordCheck(deps)
 
-  /** Finds a user before an expensive operation, so that requests with invented IDs stay cheap. */
+  /** Finds a user before an expensive operation, so that requests with invented ids stay cheap. */
   const findFirst = (caller: Caller, id: number) =>
     forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
 
@@ -245,7 +245,7 @@ export function usersService(deps: UsersDeps): Users {
           detail:
             'user_id: this is your own account. Change your own password with PUT /api/users/me/password.',
         })
-      // Checks the user before computing the expensive hash, so that invented IDs do not delay sign-ins.
+      // Checks the user before computing the expensive hash, so that invented ids do not delay sign-ins.
       requireTarget(caller, await findFirst(caller, id))
       const password_hash = await passwords.hash(password, assignerOf(caller))
       await onUser(caller, id, async (tx, target) => {

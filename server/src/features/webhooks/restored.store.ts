@@ -1,7 +1,7 @@
 /** SQL that resets webhook queues during a restore. */
 import type { PgConnection } from '../../platform/db/index.ts'
 
-/** Returns the IDs of webhooks whose URL the restore changes. Call this before the restore writes the rows. */
+/** Returns the ids of webhooks whose URL the restore changes. Call this before the restore writes the rows. */
 export async function withOtherUrl(client: PgConnection): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     'select live.id from webhooks live join stage_webhooks stage on stage.id = live.id where live.url <> stage.url',

@@ -22,7 +22,7 @@ export interface Token {
 
 export interface TenantKeys {
   readonly tenantId: number
-  /** The ID of the data key that encrypts new values. It is 0 if the tenant has no data key. */
+  /** The id of the data key that encrypts new values. It is 0 if the tenant has no data key. */
   readonly currentId: number
   seal(secret: Uint8Array | string, place: SealedPlace): Buffer
   /**

@@ -87,7 +87,7 @@ export const alone: Changes = {
 export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
   const reference = openReferenceServer(clock)
-  /** The IDs of transactions that the next heartbeat skips, because this node has already handled their topics. */
+  /** The ids of transactions that the next heartbeat skips, because this node has already handled their topics. */
   const own = new Set<string>()
   let client: VerifiedClient | undefined
   let aliveAt = clock.monotonic()
@@ -236,7 +236,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
 }
 
 /**
- * Splits a notification into topics and transaction IDs. A notification from a node of an older release may contain
+ * Splits a notification into topics and transaction ids. A notification from a node of an older release may contain
  * several topics.
  */
 function readPayload(payload: string): [Topic[], string[]] {

@@ -66,7 +66,7 @@ const LIMITS: SessionSettings = {
   timezone: 'UTC',
   jit: 'off',
   // Suits pages in memory or on flash, while the default assumes spinning disks. With the default, PostgreSQL would
-  // find a tenant's first page by scanning the index of all IDs, including those of other tenants.
+  // find a tenant's first page by scanning the index of all ids, including those of other tenants.
   random_page_cost: '1.1',
 }
 

@@ -19,7 +19,7 @@ export interface ServerIdentity {
 export interface Introduction {
   readonly server: ServerIdentity
   /**
-   * The ID of the server process that serves the connection. Behind a pooler, the ID that the driver knows is a
+   * The id of the server process that serves the connection. Behind a pooler, the id that the driver knows is a
    * different one.
    */
   readonly pid: number

@@ -31,7 +31,7 @@ type Row = { snapshot: string; is_read_only: boolean; maintenance: number[]; top
 /**
  * Reads a heartbeat.
  * @param since the snapshot of the previous heartbeat on this connection. Without a snapshot, no topics are read.
- * @param own the IDs of transactions whose topics this node has already handled
+ * @param own the ids of transactions whose topics this node has already handled
  * @throws ServerRefused if the server can no longer write
  */
 export async function readHeartbeat(

@@ -187,7 +187,7 @@ describe('the deletion of old invalidations', () => {
   test('deletes nothing after the server lost the rows, until the next mark', async () => {
     const mark = await deleteOldTopics(db, undefined)
     await database.sql('truncate invalidations')
-    // Simulates a state after a crash: transaction IDs start below the ID of the mark.
+    // Simulates a state after a crash: transaction ids start below the id of the mark.
     await database.sql(`insert into invalidations (xid, topics) values ('3', 'user:1')`)
     const next = await deleteOldTopics(db, mark)
     expect(await recorded()).toEqual(['user:1'])

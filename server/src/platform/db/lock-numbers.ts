@@ -32,7 +32,7 @@ export const LOCKS = {
   /** With a tenant's id, or 0 for all tenants. Held by a restore while the tenant is in maintenance mode. */
   maintenance: 7_261_942,
   /**
-   * With the ID of a fix, or 0 for a scan of all fixes. Held as long as the process that detects or repairs is alive.
+   * With the id of a fix, or 0 for a scan of all fixes. Held as long as the process that detects or repairs is alive.
    */
   fixes: 7_261_944,
   /** Only one process at a time may identify the root key, move its files, or replace it. */

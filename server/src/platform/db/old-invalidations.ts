@@ -6,7 +6,7 @@ import { DELETED } from './invalidations.ts'
 import type { Scopes } from './scope.ts'
 
 /**
- * A snapshot, and the ID of the transaction that took it. This transaction also inserted a row without topics, which is
+ * A snapshot, and the id of the transaction that took it. This transaction also inserted a row without topics, which is
  * called the mark.
  */
 interface Mark {

@@ -5,8 +5,8 @@
 import { isSameServer, type ServerIdentity } from './first-message.ts'
 
 /**
- * The columns that identify an entry. The ID alone is not enough, because a server that has lost entries assigns their
- * IDs again.
+ * The columns that identify an entry. The id alone is not enough, because a server that has lost entries assigns their
+ * ids again.
  */
 export interface RecentEntry {
   id: number

@@ -16,7 +16,7 @@ export type Topic = Topics[keyof Topics]
 
 export interface ParsedTopic {
   kind: string
-  /** The ID, such as `5` in `user:5`. Undefined if the topic concerns the whole kind. */
+  /** The id, such as `5` in `user:5`. Undefined if the topic concerns the whole kind. */
   id: string | undefined
   /** The id as a number, for kinds with numeric ids. */
   number: number | undefined

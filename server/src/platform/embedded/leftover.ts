@@ -48,7 +48,7 @@ export async function settleLeftover({
 
 /**
  * Replaces the pid in the file, because PostgreSQL does not start if another process has this pid. Does not delete the
- * file, because it contains the shared memory ID with which PostgreSQL detects remaining processes of a dead server.
+ * file, because it contains the shared memory id with which PostgreSQL detects remaining processes of a dead server.
  */
 async function disarm(pidFile: string): Promise<void> {
   const left = await readFile(pidFile, 'utf8').catch(() => undefined)

@@ -7,7 +7,7 @@ import { addressOf, writtenAddress } from './address.ts'
 import { SECURITY_HEADERS } from './headers.ts'
 import type { Limits } from './rate-limit.ts'
 
-/** Matches request IDs from callers that are short and safe to log. */
+/** Matches request ids from callers that are short and safe to log. */
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 type Arrived = FastifyRequest['raw']

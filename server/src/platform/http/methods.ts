@@ -60,7 +60,7 @@ const patternOf = (url: string): RegExp =>
 
 /**
  * Removes trailing slashes from an operation's path. `/api/admin/users/` then means the collection, and not a user with
- * an empty ID.
+ * an empty id.
  */
 export function withoutTrailingSlash(url: string): string {
   if (!url.startsWith('/api/')) return url

@@ -56,7 +56,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
     keepAliveTimeout: 65_000,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Always generates the ID in the service. Journal entries refer to it, so callers must not choose it.
+    // Always generates the id in the service. Journal entries refer to it, so callers must not choose it.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 500 },
     rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),

@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 /**
  * Waits until an older transaction blocks exactly `count` committed entries. All databases of the server share their
- * transaction IDs, so test files that run in parallel may block entries for a moment too.
+ * transaction ids, so test files that run in parallel may block entries for a moment too.
  */
 async function heldBack(count: number): Promise<void> {
   const rows = () =>

@@ -26,7 +26,7 @@ export interface ConsumerOptions<C extends Column = Column> {
   name: string
   /** Maximum number of entries per transaction. The default is 500. */
   batch?: number
-  /** The columns that the consumer needs in addition to the ID. The default is all columns. */
+  /** The columns that the consumer needs in addition to the id. The default is all columns. */
   columns?: readonly C[]
   /**
    * Handles a batch of entries. If it throws, the position does not change and the batch is retried. If it returns
@@ -77,7 +77,7 @@ export async function consume<C extends Column = Column>(
 
 /**
  * Checks for entries after a consumer's position in one round trip, without locks or writes.
- * @param horizon the transaction ID from `findHorizon`. Transactions below it have ended.
+ * @param horizon the transaction id from `findHorizon`. Transactions below it have ended.
  * @throws Error if the position is from another database cluster, which only a restart can correct
  */
 export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {

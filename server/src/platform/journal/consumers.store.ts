@@ -16,7 +16,7 @@ export interface ConsumerPosition {
 
 /**
  * Returns the position of each consumer and its next unread entry.
- * @param horizon a transaction ID. Transactions below it have ended.
+ * @param horizon a transaction id. Transactions below it have ended.
  */
 export async function standings(
   tx: TenantTx,

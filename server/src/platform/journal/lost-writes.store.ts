@@ -65,7 +65,7 @@ export async function listConcerned(
   tenantIds: readonly number[],
   before: string,
 ): Promise<{ id: number; is_platform: boolean }[]> {
-  // Compares the creation time too, because a new tenant may have got the ID of a lost tenant.
+  // Compares the creation time too, because a new tenant may have got the id of a lost tenant.
   return tx.db
     .selectFrom('tenants')
     .select(['id', 'is_platform'])

@@ -71,7 +71,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
 }
 
 /**
- * Returns the row of a read. A single record is the resource of the entry. Several records are listed by ID in the
+ * Returns the row of a read. A single record is the resource of the entry. Several records are listed by id in the
  * changes.
  */
 function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
@@ -108,7 +108,7 @@ type Columns = { [K in keyof EntryRow]: EntryRow[K][] }
 const columnsOf = (rows: readonly EntryRow[]) =>
   Object.fromEntries(COLUMNS.map((name) => [name, rows.map((row) => row[name])])) as Columns
 
-/** Inserts entries and their resources. Takes the resource IDs from the stored changes, so that both tables agree. */
+/** Inserts entries and their resources. Takes the resource ids from the stored changes, so that both tables agree. */
 const insertReads = statement<Columns>(
   (value) => sql`
     with entries as (

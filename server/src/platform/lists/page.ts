@@ -25,7 +25,7 @@ const ESTIMATE_MS = 10_000
 
 /**
  * Selects all rows of a list and its columns, without filter, order or limit. The table needs an index on the tenant,
- * the sort column and the ID, in this order. Without this index, every page would sort the whole list.
+ * the sort column and the id, in this order. Without this index, every page would sort the whole list.
  */
 type Rows<DB, TB extends keyof DB, O> = (scope: Scoped) => SelectQueryBuilder<DB, TB, O>
 

@@ -28,7 +28,7 @@ export async function compose(content: MessageParts): Promise<Buffer> {
     text: bodyOf('text/plain', content.text, content.isEightBit),
     html: bodyOf('text/html', content.html, content.isEightBit),
     date: new Date(content.time),
-    // Derives the ID from that of the job. Mail clients then show a mail that was sent twice only once.
+    // Derives the id from that of the job. Mail clients then show a mail that was sent twice only once.
     messageId: `<${content.id}@${domain}>`,
     // Prevents out-of-office replies (RFC 3834).
     headers: { 'Auto-Submitted': 'auto-generated' },

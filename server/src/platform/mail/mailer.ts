@@ -4,7 +4,7 @@
  *
  * A mail is sent once the receiving server has accepted it. A duplicate is possible only if a process or connection
  * dies after that acceptance and before it is recorded. SMTP cannot rule that out (RFC 5321, 4.1.1.4). Both copies then
- * have the same Message-ID.
+ * have the same Message-id.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'

@@ -56,7 +56,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    // The POST is repeatable. A message that arrives twice has the same ID, so receivers can detect the repetition.
+    // The POST is repeatable. A message that arrives twice has the same id, so receivers can detect the repetition.
     post: (request) =>
       exchanges.exchange({ ...request, method: 'POST', isRepeatable: true }, () =>
         judge(request.url),

@@ -1,7 +1,7 @@
 /**
  * Renumbers the journal if its database came from another cluster. Entries and consumer positions contain transaction
  * ids, which each cluster counts separately. On a cluster with a lower counter, consumers would not see the old
- * entries. They would skip new entries, because the IDs of those are below the consumers' positions.
+ * entries. They would skip new entries, because the ids of those are below the consumers' positions.
  */
 import type pg from 'pg'
 import { PLATFORM_ROLE } from '../db/connection.ts'
@@ -12,7 +12,7 @@ import type { Logger } from '../observe/log.ts'
  * If so, replaces all ids with low numbers, so that every consumer continues where it stopped. The caller must be the
  * owner of the tables and hold the migration lock. No consumer may read yet.
  *
- * Changes nothing if this cluster's counter is higher than all IDs, because new entries then get higher IDs.
+ * Changes nothing if this cluster's counter is higher than all ids, because new entries then get higher ids.
  */
 export async function renumberMovedJournal(client: pg.Client, log: Logger): Promise<void> {
   if (!(await isMoved(client))) return
@@ -29,7 +29,7 @@ export async function renumberMovedJournal(client: pg.Client, log: Logger): Prom
 /**
  * Like `renumberMovedJournal`, for rows that the caller's transaction has just loaded. The caller should create the
  * indexes afterwards, which halves the time. Checks only the positions of the consumers, which are about as high as the
- * IDs of the entries. If only an entry has a higher id, the next startup renumbers the journal.
+ * ids of the entries. If only an entry has a higher id, the next startup renumbers the journal.
  */
 export async function renumberLoadedJournal(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ moved: boolean | null }>(
@@ -61,7 +61,7 @@ async function isMoved(client: pg.Client): Promise<boolean> {
 /**
  * Assigns the lowest number to all entries up to the first consumer's position, the next number to those up to the next
  * position, and so on. Each consumer's position is then between two numbers. Entries with the same number are ordered
- * by ID, so that an entry follows its cause. No cluster assigns such low transaction IDs itself.
+ * by id, so that an entry follows its cause. No cluster assigns such low transaction ids itself.
  *
  * Rewrites the whole table, which is four times faster than updates and leaves no dead rows. The triggers that refuse
  * changes to entries remain enabled.

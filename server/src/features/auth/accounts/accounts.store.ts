@@ -119,7 +119,7 @@ interface Asking {
    */
   since: string
   now: string
-  /** The key prefix of the failure counters for known accounts at this network. The account ID follows the prefix. */
+  /** The key prefix of the failure counters for known accounts at this network. The account id follows the prefix. */
   own: Buffer
 }
 

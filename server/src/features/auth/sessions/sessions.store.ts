@@ -250,7 +250,7 @@ export async function endEverySession(tx: TenantTx, now: string, reason: string)
 }
 
 /**
- * Ends a user's live sessions, except the session `except` and the latest `kept` other sessions. Returns the IDs of the
+ * Ends a user's live sessions, except the session `except` and the latest `kept` other sessions. Returns the ids of the
  * ended sessions. The caller must have locked the user's row, so that concurrent sign-ins run one after the other.
  */
 export async function endOldest(

@@ -241,7 +241,7 @@ async function note(
   const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
     append(
       tx,
-      // Writes no user ID, because the caller is not authenticated. The account is the entry's resource.
+      // Writes no user id, because the caller is not authenticated. The account is the entry's resource.
       { user_id: null, user_email: email, origin },
       {
         action: 'auth.login_failed',

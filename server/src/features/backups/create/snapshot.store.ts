@@ -154,7 +154,7 @@ export async function installationOf(client: PgConnection): Promise<string> {
 }
 
 /**
- * Returns the last value of each sequence. Sequences ignore snapshots, so the value is never lower than any ID in the
+ * Returns the last value of each sequence. Sequences ignore snapshots, so the value is never lower than any id in the
  * snapshot.
  */
 async function sequencesOf(client: PgConnection): Promise<Record<string, number>> {

@@ -20,8 +20,8 @@ export interface RecordNotes {
 }
 
 /**
- * Returns the installation ID, and up to `limit` purged records that are not in any note in the store yet, ordered by
- * ID.
+ * Returns the installation id, and up to `limit` purged records that are not in any note in the store yet, ordered by
+ * id.
  */
 export async function listUnnoted(
   tx: TenantTx,

@@ -1,7 +1,7 @@
 /**
  * Prevents older backups from restoring records that were purged individually, such as patients. The database lists
  * these records. Notes next to the backups contain the same list, in case the database is lost (ADR 0030). A note
- * contains only IDs, and no personal data.
+ * contains only ids, and no personal data.
  */
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'

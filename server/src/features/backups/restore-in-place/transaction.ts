@@ -139,7 +139,7 @@ const BEGIN_READ_ONLY = 'begin isolation level repeatable read read only'
 
 /**
  * The steps of a dry run. The stage is prepared in a separate transaction. The counting transaction is read-only and
- * gets no transaction ID. An open transaction with an ID would delay all journal readers.
+ * gets no transaction id. An open transaction with an id would delay all journal readers.
  */
 export const DRY_RUN_STEPS: readonly RestoreStep[] = [
   { name: 'begin', role: 'owner', run: ({ client }) => send(client, BEGIN_READ_ONLY) },

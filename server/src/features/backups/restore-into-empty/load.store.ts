@@ -167,7 +167,7 @@ async function makePartitions(client: PgConnection, tables: readonly BackedUpTab
 }
 
 /**
- * Advances the sequences beyond all IDs that may have been used, even after the backup, so that no ID is used twice.
+ * Advances the sequences beyond all ids that may have been used, even after the backup, so that no id is used twice.
  * The margin is a quarter of the last value, but at least a million.
  */
 async function advanceSequences(client: PgConnection, { sequences = {} }: Header): Promise<void> {

@@ -50,7 +50,7 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   conflicts: Conflicts
   locks: BackupLocks
   /**
-   * The ID of the only job to run. This job is run only if no service claims queued jobs. If undefined, the worker runs
+   * The id of the only job to run. This job is run only if no service claims queued jobs. If undefined, the worker runs
    * all jobs.
    */
   only?: string | undefined

@@ -29,7 +29,7 @@ export function readCode(typed: string): string | undefined {
   return isCode ? code : undefined
 }
 
-/** Computes a keyed digest. Without a key, chat IDs and codes could be found by trying all of them. */
+/** Computes a keyed digest. Without a key, chat ids and codes could be found by trying all of them. */
 export type Digest = (text: string) => Buffer
 
 /**

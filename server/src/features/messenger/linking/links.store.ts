@@ -62,7 +62,7 @@ interface UserKeys {
   user_id: number
 }
 
-/** Identifies the current link of a user. With an `id`, matches the link only if it has that ID. */
+/** Identifies the current link of a user. With an `id`, matches the link only if it has that id. */
 export interface LinkOf extends UserKeys {
   id?: number
 }
@@ -103,7 +103,7 @@ export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | u
 
 /**
  * Deletes the user's link and its waiting notices, while the chat is locked, and returns the link. Deletes the user's
- * current link, even if it has replaced another link in the meantime. With an `id`, deletes only the link with that ID.
+ * current link, even if it has replaced another link in the meantime. With an `id`, deletes only the link with that id.
  */
 export async function deleteLink(tx: TenantTx, of: LinkOf, now: string): Promise<Link | undefined> {
   for (;;) {

@@ -1,6 +1,6 @@
 /**
  * The texts of each event: its line, and its name in counts. Lines name users of the tenant. For patients, they contain
- * only the ID.
+ * only the id.
  */
 
 import { ROLES } from '../../../lib/roles.ts'
@@ -72,7 +72,7 @@ function Payment(event: Told, showAmount: ShowAmount): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Returns a text that identifies the patient by ID. Omits all other data of the entry. */
+/** Returns a text that identifies the patient by id. Omits all other data of the entry. */
 const Patient = ({ resourceId }: Told) => `Patient ${numberOf(resourceId)}`
 
 function refund(event: Told, showAmount: ShowAmount): string {

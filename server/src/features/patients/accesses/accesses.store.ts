@@ -106,7 +106,7 @@ const union = (
     .selectFrom(sql<EntryKey>`(${one} union all ${other})`.as('e'))
     .select(['e.id', 'e.created_at'])
 
-/** Reads the ID of the grant from a journal entry. An entry about a list contains the IDs of the grants by patient. */
+/** Reads the id of the grant from a journal entry. An entry about a list contains the ids of the grants by patient. */
 const grantOf = (patientId: number) => sql<number>`coalesce(
   j.changes ->> 'grant_id', j.changes -> 'grants' ->> ${String(patientId)}::text)::bigint`
 

@@ -63,7 +63,7 @@ export function lockPatient(
 }
 
 /**
- * Reserves IDs for new patients before they are inserted, because the encryption binds each value to the ID of its row.
+ * Reserves ids for new patients before they are inserted, because the encryption binds each value to the id of its row.
  */
 export async function nextPatientIds(tx: TenantTx, count: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
@@ -133,7 +133,7 @@ export async function markPatientDeleted(
 
 /**
  * Inserts the search tokens that are missing. The unique index rejects an identifier that another patient has. `offset
- * 0` makes PostgreSQL look up each patient by ID. Without it, a plan that was cached while the table was small would
+ * 0` makes PostgreSQL look up each patient by id. Without it, a plan that was cached while the table was small would
  * scan the whole table after the table has grown.
  */
 export function insertTokens(

@@ -56,7 +56,7 @@ const idsOf = ({ tenantId }: TenantTx, tokens: readonly Buffer[]) =>
 
 /**
  * Matches patients by tokens that few patients share, such as a name. Finds the ids first, then looks up the patients
- * by id. From PostgreSQL 17 on, the index on IDs also returns the patients in the order of the page.
+ * by id. From PostgreSQL 17 on, the index on ids also returns the patients in the order of the page.
  */
 const isAmong = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id = any(array(${idsOf(tx, tokens)}))`
@@ -92,7 +92,7 @@ export async function findDuplicates(
     .where(sight)
     .where(hasAnyOf(births))
     .where('id', '<>', id)
-    // Without `offset 0`, PostgreSQL would not look up each patient by ID if its statistics are outdated.
+    // Without `offset 0`, PostgreSQL would not look up each patient by id if its statistics are outdated.
     .offset(sql.lit(0))
   const { rows } = await sql<{ id: number }>`
     select distinct other.id from (${idsOf(tx, names)}) named cross join lateral (${others}) other

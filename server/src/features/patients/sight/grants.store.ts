@@ -43,7 +43,7 @@ export async function listGrantedSince(
 }
 
 /**
- * Reserves the ID of a new grant before it is inserted, because the encryption binds the reason to the ID of its row.
+ * Reserves the id of a new grant before it is inserted, because the encryption binds the reason to the id of its row.
  */
 export async function nextGrantId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`

@@ -24,7 +24,7 @@ export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): 
     everyMs: MINUTE,
     isNeededToServe: false,
     async run() {
-      // Continues after the last ID. Patients that cannot be decrypted are then skipped, and keep their tokens.
+      // Continues after the last id. Patients that cannot be decrypted are then skipped, and keep their tokens.
       let after = 0
       for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
         const found = await db.acrossTenants((tx) => nextOld(tx, after), 'read')

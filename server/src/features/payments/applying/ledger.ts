@@ -22,7 +22,7 @@ interface Telling {
 
 /** A payment that this transaction reads or changes. */
 export interface LedgerPage extends PaymentName, PaymentState {
-  /** The ID of the payment. Null until the payment is inserted. */
+  /** The id of the payment. Null until the payment is inserted. */
   id: number | null
   tenant_id: number
   test: boolean

@@ -30,7 +30,7 @@ export interface KeptDelivery {
 
 export interface DeliveryFilter {
   status?: KeptDelivery['status']
-  /** The ID and the time of the event's journal entry. */
+  /** The id and the time of the event's journal entry. */
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 

@@ -179,7 +179,7 @@ const state = sql`failures = given.failures, failure_share = given.failure_share
   paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
 /**
- * Saves the receiver states of leased queues. Skips queues that other transactions have locked. Returns the IDs of the
+ * Saves the receiver states of leased queues. Skips queues that other transactions have locked. Returns the ids of the
  * saved queues.
  */
 export async function saveQueues(
@@ -198,7 +198,7 @@ export async function saveQueues(
  * Releases the leases of queues, and schedules each queue for its earliest pending delivery. Locks the queues in a
  * separate statement, because a fan-out that adds deliveries holds the lock until it commits. The next statement then
  * sees these deliveries. A single statement could miss them, and they would wait for the next event.
- * @returns the IDs of webhooks whose queues were released or no longer exist. Other transactions have locked the other
+ * @returns the ids of webhooks whose queues were released or no longer exist. Other transactions have locked the other
  * queues.
  */
 export async function releaseQueues(

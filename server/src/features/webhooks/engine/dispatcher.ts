@@ -162,7 +162,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     idle,
     async stop(patienceMs) {
       isStopping = true
-      // An aborted message has no result. The message is sent again later with the same ID.
+      // An aborted message has no result. The message is sent again later with the same id.
       const cancel = clock.after(patienceMs, () => cut.abort())
       await idle()
       cancel()

@@ -26,7 +26,7 @@ function wanted(events: readonly FanOutEvent[]) {
 }
 
 /**
- * Makes the queues of all webhooks that subscribe to any of the events due at `iso` at the latest. Returns the IDs of
+ * Makes the queues of all webhooks that subscribe to any of the events due at `iso` at the latest. Returns the ids of
  * the webhooks. The queues stay locked until the transaction ends. No process can release a queue before that, so none
  * misses the added deliveries.
  */

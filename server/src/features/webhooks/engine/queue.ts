@@ -73,7 +73,7 @@ export interface Queue {
   state(): QueueState
 }
 
-/** IDs of unfinished deliveries. A running fetch may still return them as due. */
+/** The ids of unfinished deliveries. A running fetch may still return them as due. */
 interface Unfinished {
   /** Deliveries that were begun but are not recorded yet. */
   begun: Set<number>

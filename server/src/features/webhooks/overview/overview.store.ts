@@ -73,7 +73,7 @@ export interface DeliveryStep {
 
 /**
  * Counts the deliveries of a tenant's events from `since` on, in time steps of a quarter of an hour or an hour. Journal
- * IDs ascend with time, so the IDs at the start of each step delimit its deliveries in the primary key. If a webhook
+ * ids ascend with time, so the ids at the start of each step delimit its deliveries in the primary key. If a webhook
  * has too many deliveries in a step, the first ones are counted and the rest is estimated. The start times are computed
  * first, because under row-level security an index condition cannot contain a calculation.
  */

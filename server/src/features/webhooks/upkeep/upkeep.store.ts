@@ -170,7 +170,7 @@ export async function deleteOfDeleted(tx: TenantTx, tenantId: number, id: number
 }
 
 /**
- * Makes queues without a lease due now if their deliveries have been due since `late` or longer. Returns the IDs of
+ * Makes queues without a lease due now if their deliveries have been due since `late` or longer. Returns the ids of
  * their webhooks.
  */
 export async function rescheduleQueues(
