@@ -1,4 +1,4 @@
-/** The report of a run about its slow files. */
+/** Tests the report about the slow files of a run. */
 import { expect, it } from 'vitest'
 import { slowest } from './slowest.ts'
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 
 test('starts the service with the launcher, and stops both on a signal', async () => {
   const dataDir = await mkdtemp('/tmp/wardkeep-launch-')
-  // If root runs this test, the database's account must be able to enter the folder.
+  // If root runs this test, the account of the database must be able to enter the folder.
   await chmod(dataDir, 0o711)
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
   const launcher = spawn(process.execPath, ['scripts/launch.mjs', 'start'], {

@@ -3,7 +3,7 @@ import type { Exception } from './test-limits.ts'
 
 /**
  * Time limits are about twice the time on two idle processors. Long tests start processes, or wait for time limits in a
- * child process, whose clock they cannot move. Tests with many services compare nodes or open one service for each
+ * child process, whose clock the test cannot move. Tests with many services compare nodes or open one service for each
  * test.
  */
 export const EXCEPTIONS: Readonly<Record<string, Exception>> = {

@@ -1,4 +1,4 @@
-/** Iteration over lists, with an HTTP server that returns pages like the service. */
+/** Tests iteration over lists with an HTTP server that returns pages as the service does. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, expectTypeOf, test } from 'vitest'

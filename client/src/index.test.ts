@@ -1,4 +1,4 @@
-/** The client against a server that speaks HTTP like the service: calls, failures and renewal of tokens. */
+/** Tests the client with a server that speaks HTTP as the service does: calls, failures and renewal of tokens. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -89,7 +89,7 @@ function drip(response: ServerResponse): void {
   more = () => response.end('}')
 }
 
-/** Returns the valid tokens. */
+/** Returns the tokens that are currently valid. */
 const now = (): Tokens => ({ access_token: good.access, refresh_token: good.refresh })
 
 /** Creates a client whose access token has expired. */

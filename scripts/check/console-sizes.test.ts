@@ -13,7 +13,7 @@ describe('the size check of the console', () => {
     ])
   })
 
-  /** An app that loads its shell lazily, and its other pages from the shell. */
+  /** An app that loads its shell on demand. The shell loads the other pages. */
   const app: Manifest = {
     'index.html': {
       file: 'assets/index.js',

@@ -6,9 +6,9 @@ import { type FormTrouble, troubleOfError } from './form-faults.ts'
 import { FormSummary } from './form-summary.tsx'
 
 interface ConfirmDangerProps {
-  /** Verb and object, for example "Block Nora Pfleger". The button has the same label. */
+  /** The title: a verb and an object, such as "Block Nora Pfleger". The button has the same label. */
   readonly title: string
-  /** The consequence in numbers, and how to undo it. */
+  /** The consequences in numbers, and how the user can undo the change. */
   readonly children: ReactNode
   readonly onConfirm: () => void
   readonly onCancel: () => void
@@ -18,7 +18,7 @@ interface ConfirmDangerProps {
   readonly isBusy?: boolean
 }
 
-/** Asks before a dangerous change. Cancel has the focus. */
+/** Asks for confirmation before a dangerous change. Cancel has the focus. */
 export function ConfirmDanger(props: ConfirmDangerProps) {
   const cancel = useRef<HTMLButtonElement>(null)
   return (
@@ -46,21 +46,21 @@ export function ConfirmDanger(props: ConfirmDangerProps) {
   )
 }
 
-/** The inputs of a final confirmation other than the name. */
+/** The input of a final confirmation, except the typed name. */
 export interface FinalConfirmation {
   readonly password?: string
   readonly code?: string
 }
 
 interface ConfirmFinalProps extends Omit<ConfirmDangerProps, 'onConfirm'> {
-  /** The name to type. */
+  /** The name that the user has to type. */
   readonly name: string
   /** True if the session was not confirmed within the last 5 minutes. */
   readonly asksPassword: boolean
   readonly onConfirm: (confirmation: FinalConfirmation) => void
 }
 
-/** Asks before an irreversible change. The reader types the name and, if needed, the password. */
+/** Asks for confirmation before an irreversible change. The user types the name and, if required, the password. */
 export function ConfirmFinal(props: ConfirmFinalProps) {
   const [fault, setFault] = useState<string>()
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -142,7 +142,7 @@ function CancelButton({ ref, isBusy = false, onCancel }: CancelButtonProps) {
   )
 }
 
-/** Explains why the last attempt failed, as forms do. */
+/** Explains why the last attempt failed, in the same way as forms do. */
 function ConfirmTrouble({ trouble }: { trouble: FormTrouble | undefined }) {
   const form = useId()
   // The explanation takes the focus again after each failure.

@@ -13,7 +13,7 @@ let receive: (message: TabMessage) => void
 let answers: Record<string, () => Response | ApiError>
 let session: Session
 let pause: () => Promise<void>
-/** Resolves when this tab may change the session. */
+/** Resolves when this tab is allowed to change the session. */
 let turn: Promise<void>
 
 const answer = (token: string, user_id = 7) =>

@@ -1,4 +1,4 @@
-/** The configuration: defaults, faults of each variable, and one report with all faults. */
+/** Tests the configuration: its defaults, the faults of each variable, and the report that lists all faults. */
 import { describe, expect, test } from 'vitest'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseNetworks } from '../platform/net/index.ts'
@@ -6,7 +6,7 @@ import { misspeltVariables, readConfig, VARIABLES } from './config.ts'
 
 const KEY = Buffer.alloc(32, 9)
 
-/** Returns the lines of the error that the environment causes. */
+/** Returns the lines of the error for this environment. */
 function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(env)

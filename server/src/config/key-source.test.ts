@@ -1,4 +1,4 @@
-/** Root keys come from variables or files. Generated keys are stored in the data folder. */
+/** Tests that root keys come from variables or files, and that generated keys are stored in the data folder. */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ test('stores the next key in the folder before it is used', async () => {
   const given = source({ ENCRYPTION_KEY_NEXT: text(TWO) })
   expect(await given.next()).toEqual({ key: TWO, from: next })
   expect(await given.next()).toEqual({ key: TWO, from: next })
-  // The folder keeps the key even if the variable is removed.
+  // The key stays in the folder, even if the variable is removed.
   expect(await source({}).next()).toEqual({ key: TWO, from: next })
   await expect(source({ ENCRYPTION_KEY_NEXT: text(Buffer.alloc(32, 3)) }).next()).rejects.toThrow(
     `${next} contains a different key than ENCRYPTION_KEY_NEXT`,

@@ -1,4 +1,4 @@
-/** Batches are written one after the other, and a failed write is handled as `onError` decides. */
+/** Tests that batches are written one after the other, and that `onError` decides what happens after a failed write. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { type BatcherOptions, type BatchVerdict, batcher } from './batcher.ts'
@@ -7,8 +7,8 @@ import { systemTime } from './time.ts'
 const PATIENCE = { timeout: 20_000 }
 
 /**
- * Creates a batcher and collects the batches it writes. A write waits for `hold`, and fails if `refuse` returns an
- * error.
+ * Creates a batcher, and collects the batches that it writes. A write waits for `hold`, and fails if `refuse` returns
+ * an error.
  */
 function gathering(
   options: Partial<BatcherOptions<string>> & {
@@ -170,7 +170,7 @@ describe('stopping', () => {
     const first = batches.add('a')
     const second = batches.add('b')
     await first
-    // The gap has begun by the next turn.
+    // By the next turn of the event loop, the gap has begun.
     await new Promise(setImmediate)
     expect(written).toEqual([['a']])
     await batches.stop(3_600_000)

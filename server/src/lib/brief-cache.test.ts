@@ -1,4 +1,4 @@
-/** A cache whose values stay valid for a short time. */
+/** Tests a cache whose values stay valid for a short time. */
 import { expect, test } from 'vitest'
 import { recent } from './brief-cache.ts'
 

@@ -1,4 +1,4 @@
-/** Cron expressions: their times before and after an instant. */
+/** Tests the times of cron expressions before and after an instant. */
 import { describe, expect, test } from 'vitest'
 import { parseCron } from './cron.ts'
 

@@ -1,4 +1,4 @@
-/** PostgreSQL URLs with several hosts, and URL parameters that are refused. */
+/** Tests PostgreSQL URLs with several hosts, and URL parameters that are rejected. */
 import { describe, expect, test } from 'vitest'
 import { requireSupported, urlsOfHosts } from './database-url.ts'
 

@@ -1,4 +1,4 @@
-/** The length of a number when it is written without an exponent. */
+/** Tests the length of a number that is written without an exponent. */
 
 import { describe, expect, test } from 'vitest'
 import { migratedDatabase } from '../../test/support/database.ts'

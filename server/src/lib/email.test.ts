@@ -1,4 +1,4 @@
-/** The conversion of e-mail addresses to one canonical spelling. */
+/** Tests the conversion of e-mail addresses to one canonical spelling. */
 import { expect, test } from 'vitest'
 import { foldEmail, isEmailShaped, isInternationalEmail } from './email.ts'
 

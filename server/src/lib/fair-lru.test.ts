@@ -1,4 +1,4 @@
-/** The cache stays within its limits and evicts fairly among tenants. */
+/** Tests that the cache stays within its limits, and evicts fairly among tenants. */
 import { describe, expect, test } from 'vitest'
 import { dice } from '../../test/support/dice.ts'
 import { fairLru } from './fair-lru.ts'
@@ -11,7 +11,7 @@ const open = (max: number) =>
   fairLru<string, Value>({ maxEntries: max, labelsOf: ({ labels }) => labels })
 const value = (...labels: string[]): Value => ({ labels })
 
-/** Returns which of the keys the tenant has cached. Looks them up in this order. */
+/** Returns the keys that the tenant has cached. Looks them up in this order. */
 const heldOf = (lru: ReturnType<typeof open>, tenantId: number, keys: string[]) =>
   keys.filter((key) => lru.get(tenantId, key))
 

@@ -1,4 +1,4 @@
-/** The fold of names decides which texts are the same name. */
+/** Tests the fold of names, which decides whether two texts are the same name. */
 import { expect, it } from 'vitest'
 import { foldName, foldText, nameKey } from './fold.ts'
 

@@ -1,4 +1,4 @@
-/** Memory is released for whole buffers and for the last part of a buffer, never for shared buffers. */
+/** Tests that memory is released for whole buffers and for the last part of a buffer, but never for shared buffers. */
 import { expect, test } from 'vitest'
 import { releaseChunk, releasingChunks } from './free-memory.ts'
 

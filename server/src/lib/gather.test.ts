@@ -1,4 +1,4 @@
-/** Lookups are combined, and each key gets its own result. */
+/** Tests that lookups are combined, and that each key gets its own result. */
 import { expect, test } from 'vitest'
 import { gather } from './gather.ts'
 
@@ -19,7 +19,7 @@ function scene(mayBeOfOne = false) {
   const turns = async () => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }
-  /** Finishes lookups until none is waiting. */
+  /** Finishes lookups until none is pending. */
   const goOn = async () => {
     await turns()
     while (going.length > 0) {
@@ -47,7 +47,7 @@ test('queues keys while the maximum number of lookups runs, and combines them', 
   await turns()
   all.push(one(4))
   await turns()
-  // Looks up 2 again, because a result that was requested earlier must not be reused.
+  // Looks up 2 again. A result that was requested earlier must not be reused.
   all.push(one(6), one(2))
   await turns()
   expect(asked).toEqual([[2], [4]])

@@ -1,10 +1,10 @@
-/** A queue that runs a limited number of tasks for each key. Other tasks wait in order, up to a time limit. */
+/** Tests a queue that runs a limited number of tasks for each key. Other tasks wait in order, up to a time limit. */
 import { expect, test } from 'vitest'
 import { frozenClock } from '../../test/support/time.ts'
 import { keyedQueue } from './keyed-queue.ts'
 import { Problem } from './problems.ts'
 
-/** Creates tasks that end on demand, and lists those that have begun. */
+/** Creates tasks that end when the test decides, and lists those that have begun. */
 function stage() {
   const clock = frozenClock()
   const queue = keyedQueue<number>({

@@ -1,4 +1,4 @@
-/** The network of an address: an IPv4 address itself, or the /64 of an IPv6 address. */
+/** Tests the network of an address, which is an IPv4 address itself or the /64 of an IPv6 address. */
 import { expect, test } from 'vitest'
 import { networkOf, siteOf } from './network.ts'
 

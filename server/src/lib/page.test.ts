@@ -1,4 +1,4 @@
-/** Pages of a list: valid queries, the start of a page, and the response. */
+/** Tests pages of a list: valid queries, the start of a page, and the response. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { MAX_CURSOR, readCursor, writeCursor } from './cursor.ts'

@@ -1,11 +1,11 @@
-/** Pollers poll for work repeatedly, and lose no wake-up. */
+/** Tests that pollers look for work repeatedly and miss no wake-up. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
 import { type Poll, type PollerOptions, poller } from './poller.ts'
 import { systemTime } from './time.ts'
 
-/** An interval so long that a poller polls only when woken. */
+/** An interval so long that a poller looks for work only when it is woken. */
 const NEVER = Number.POSITIVE_INFINITY
 
 function polling(poll: Poll, options: Partial<PollerOptions> = {}) {
@@ -19,7 +19,7 @@ function polling(poll: Poll, options: Partial<PollerOptions> = {}) {
   return made
 }
 
-/** Returns a poller that counts its polls and has completed the first one. */
+/** Returns a poller that counts how often it looks for work, after it has looked once. */
 async function counting(options: Partial<PollerOptions> = {}) {
   const polls = { count: 0 }
   const made = polling(async () => {
@@ -130,7 +130,7 @@ describe('with a moved clock', () => {
     vi.useRealTimers()
   })
 
-  /** Returns the number of polls after `ms` more milliseconds. */
+  /** Returns how often the poller has looked for work after `ms` more milliseconds. */
   const after = async (ms: number, polls: unknown[]) => {
     await vi.advanceTimersByTimeAsync(ms)
     return polls.length

@@ -1,4 +1,4 @@
-/** Schemas that other schemas share, as JSON Schema. */
+/** Tests schemas that other schemas share, in their form as JSON Schema. */
 import { expect, test } from 'vitest'
 import { Id, InvalidBody, Name, NewPassword, Nullable, OneOf, ProblemBody } from './shapes.ts'
 

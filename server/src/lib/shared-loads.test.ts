@@ -1,8 +1,8 @@
-/** Running loads are shared by key. Voiding a load discards its result. */
+/** Tests that running loads are shared by key, and that voiding a load discards its result. */
 import { expect, test } from 'vitest'
 import { flights } from './shared-loads.ts'
 
-/** Creates loads that end on demand, and lists the values that were delivered. */
+/** Creates loads that end when the test decides, and lists the values that were delivered. */
 function controlled() {
   const loads = flights<string, string>()
   const ends: ((value: string) => void)[] = []

@@ -1,4 +1,4 @@
-/** Long computations yield to the event loop. */
+/** Tests that long computations let other work of the event loop run. */
 import { expect, test } from 'vitest'
 import { slices } from './slices.ts'
 

@@ -1,4 +1,4 @@
-/** Text that can be stored in the database, and the maximum depth of values. */
+/** Tests which text can be stored in the database, and the maximum depth of values. */
 import { describe, expect, test } from 'vitest'
 import { inspect, isStorable } from './text.ts'
 

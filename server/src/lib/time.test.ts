@@ -1,4 +1,4 @@
-/** The timers of the system clock and of the movable test clock. */
+/** Tests the timers of the system clock and of the movable test clock. */
 import { describe, expect, test } from 'vitest'
 import { frozenClock, movableClock } from '../../test/support/time.ts'
 import { systemTime, type Time } from './time.ts'

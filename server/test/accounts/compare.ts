@@ -2,7 +2,7 @@
 
 /** Reports a difference in fewer than one of a million pairs of series that are in fact equal. */
 const ALPHA_Z = 4.9
-/** The smallest difference that a stranger on the network could still detect: a tenth of a call's duration. */
+/** The smallest difference that an attacker on the network could still detect: a tenth of a call's duration. */
 const MIN_DIFFERENCE = 0.1
 
 export interface Comparison {
@@ -12,7 +12,10 @@ export interface Comparison {
   differ: boolean
 }
 
-/** Reports a difference only if both the ranks and the medians differ: beyond chance, and by a relevant amount. */
+/**
+ * Reports a difference only if both the ranks and the medians differ. The ranks exclude chance, and the medians exclude
+ * irrelevant differences.
+ */
 export function compare(a: readonly number[], b: readonly number[]): Comparison {
   const ranked = [
     ...a.map((value) => ({ value, isA: true })),

@@ -5,7 +5,7 @@ import { type Answer, openService, type Service } from '../support/service.ts'
 import { compare } from './compare.ts'
 import { newTenant, PROXIED, post, register } from './people.ts'
 
-/** With this many calls, the comparison detects a difference of one third, as its own tests show. */
+/** The number of calls. It is enough to detect a difference of one third, as the tests of the comparison show. */
 const CALLS = 80
 const WARM_UP = 10
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   await service.idle('jobs')
 })
 
-/** Measures calls for known and unknown accounts in equal numbers and random order; each account is used once. */
+/** Measures calls for known and unknown accounts in equal numbers and in random order. Uses each account once. */
 async function measure(call: (email: string) => Promise<Answer>, ...statuses: number[]) {
   const durations: Record<'known' | 'nobody', number[]> = { known: [], nobody: [] }
   for (let n = 1; n <= CALLS + WARM_UP; n += 1) {
@@ -61,7 +61,8 @@ describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
     const comparison = await measure(ask, 202)
     expect(comparison, JSON.stringify(comparison)).toMatchObject({ differ: false })
     await service.idle('jobs')
-    // Links were sent only for known accounts, so there was a difference that the response time had to hide.
+    // Checks that links were sent only for known accounts. Otherwise the response times would have no difference to
+    // hide.
     const purpose = path === 'request-reset' ? 'reset_password' : 'verify_email'
     const sent = await service.database.sql(
       `select count(*)::int as count from account_tokens where purpose = $1 and email like 'known-%'`,
@@ -120,7 +121,7 @@ test('a throttled address waits equally long whether or not it has an account', 
 })
 
 describe('the statistical comparison of response times', () => {
-  /** Durations typical of a busy machine: most are similar, some are far longer. */
+  /** Generates durations typical of a busy machine: most are similar, and some are far longer. */
   const busy = (mean: number) =>
     Array.from(
       { length: CALLS },
@@ -141,7 +142,7 @@ describe('the statistical comparison of response times', () => {
   test('detects work that the service does for only one of two kinds of calls', {
     timeout: 120_000,
   }, async () => {
-    // Without a password, validation refuses the input before the service checks any password.
+    // Sends a password, because validation rejects a request without one before the service checks any password.
     const guess = (email: string) => {
       const password = email.startsWith('known') ? 'a-wrong-Guess-1' : ''
       const body = { email, password, subdomain: tenant.subdomain }

@@ -1,4 +1,4 @@
-/** A session with a password that the user must change allows nothing else until the user has changed it. */
+/** A session whose user must change the password allows nothing else until the user has changed it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enrol } from '../second-factor/enrol.ts'
 import { eventually, fresh, newColleague, refresh } from '../sessions/users.ts'

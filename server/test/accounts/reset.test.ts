@@ -1,4 +1,6 @@
-/** Resets a password with a mailed link, which is valid once, for an hour, and ends every other session. */
+/**
+ * Resets a password with a mailed link. The link is valid once and for an hour, and its use ends every other session.
+ */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -68,7 +70,7 @@ describe('a password reset link', () => {
     const other = new pg.Client({ connectionString: service.database.url })
     await other.connect()
     try {
-      // This connection checks for deadlocks first, so a deadlock would make this connection fail.
+      // This connection detects deadlocks first, so that in a deadlock this connection fails instead of the service's.
       await other.query("set deadlock_timeout = '1ms'")
       await other.query('begin')
       // Locks in the order of a deletion: the user first, then the rows that reference the user.
@@ -92,7 +94,7 @@ describe('a password reset link', () => {
 
   test('sets the password and ends every session immediately, on every node', async () => {
     const { person, token } = await forgetful()
-    // The other node sends the mails, so this node only queues them.
+    // The other node sends the mails. This node only queues them.
     const node = await openService({
       config: PROXIED,
       database: service.database,
@@ -255,7 +257,7 @@ describe('a request for a reset link', () => {
       await askForLink(service, 'resend-verification', email, 'north')
     }
     await service.idle('jobs')
-    // The table contains only the rows of the eight networks that called.
+    // The table contains only one row for each of the eight networks that called.
     expect(await service.database.sql('select from throttles')).toHaveLength(8)
     await askForLink(service, 'request-reset', email, 'north')
     const token = await mailedToken(service, email, 'reset-password')

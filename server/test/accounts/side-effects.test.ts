@@ -1,4 +1,6 @@
-/** The journal records what a command changes besides its own record, and for which users. */
+/**
+ * Checks that the journal records the changes that a command makes to other records, and the users whom they concern.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newPerson } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'

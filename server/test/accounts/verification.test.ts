@@ -29,7 +29,7 @@ let open: Awaited<ReturnType<typeof newTenant>>
 
 beforeAll(async () => {
   service = await openService({ background: ['jobs'], config: PROXIED })
-  // The other node sends the mails, so this node only queues them.
+  // The other node sends the mails. This node only queues them.
   node = await openService({ config: PROXIED, database: service.database })
   await becomeAdmin()
   open = await newTenant(service, admin, { registration: 'open' })

@@ -5,7 +5,10 @@ import { expect, test } from 'vitest'
 
 const source = path.resolve(import.meta.dirname, '../../src')
 
-/** Matches statements that select every column. Allows `*` over unnest or a subquery, which name their own columns. */
+/**
+ * Matches statements that select every column. Allows `*` over unnest or a subquery, because these name their own
+ * columns.
+ */
 const EVERYTHING =
   /\b(selectAll|returningAll)\s*\(|\breturning\s+(\w+\.)?\*|\bselect\s+(distinct\s+)?(\w+\.)?\*(?!\s*from\s+(unnest)?\()/i
 

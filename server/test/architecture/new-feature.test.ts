@@ -7,12 +7,12 @@ import { named, ROOT, tableOf } from '../docs/documents.ts'
 
 const FEATURES = 'server/src/features'
 /**
- * The nouns for callers, tenants, the service and its keys. `encryption` also names key-encryption keys.
- * The platform code uses them too.
+ * Features whose names are also basic terms of the platform, such as callers, tenants and keys. `encryption` also
+ * occurs in the names of key-encryption keys. The platform code may use these words.
  */
 const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
 const MAX_TOUCHED = 8
-/** Files in which a feature's word has another meaning: `webhooks` is a member of OpenAPI documents. */
+/** Words that have another meaning in some files. For example, `webhooks` is a member of OpenAPI documents. */
 const OWN_WORDS: Readonly<Record<string, string[]>> = {
   webhooks: ['server/src/platform/http/openapi/document.ts'],
 }
@@ -21,7 +21,10 @@ const PART_OF_REGISTRY = /^server\/src\/platform\/journal\/action-\w+[.]ts$/
 
 const touched = tableOf('CONTRIBUTING.md', 'File').map(([file]) => named(file))
 
-/** Returns whether a row of the table covers the file: by path, by folder, or by `…` for any subject. */
+/**
+ * Returns whether a row of the table covers the file. A row names a path or a folder, and `…` in it matches any
+ * subject.
+ */
 function covers(row: string, file: string): boolean {
   const [before = '', after] = row.split('…')
   if (after === undefined) return row.endsWith('/') ? file.startsWith(row) : file === row

@@ -1,4 +1,7 @@
-/** Only `lib/email.ts` folds an address. Two different folds would create two throttle counters for one account. */
+/**
+ * Only `lib/email.ts` folds an address. Two different ways of folding would create two throttle counters for one
+ * account.
+ */
 import { readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import path from 'node:path'
@@ -9,7 +12,7 @@ const FOLDS = /\.(toLowerCase|toUpperCase|toLocaleLowerCase|toLocaleUpperCase|no
 const ADDRESS = /mail|mailbox|address/i
 /** In SQL, the database would fold the parameter by its own rules. */
 const FOLDS_A_PARAMETER = /\b(lower|upper|normalize)\(\s*\$/i
-/** A search for part of a name or address, where the database folds both sides. */
+/** Matches a search for part of a name or address. There the database folds both sides. */
 const SEARCHES = /\bsearch\b/
 
 /** Returns the lines that fold an address, or that fold a parameter in SQL. */

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 const root = path.resolve(import.meta.dirname, '../../..')
 const RULES = ['lint/style/noRestrictedGlobals', 'lint/style/noRestrictedImports']
 
-/** One use of time per line, and whether the rule refuses it. */
+/** A use of time in one line, and whether the rule refuses the line. */
 const uses: [line: string, isRefused: boolean][] = [
   [`import * as timers from 'node:timers'`, true],
   [`import { setTimeout as wait } from 'node:timers/promises'`, true],

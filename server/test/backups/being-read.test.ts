@@ -42,7 +42,7 @@ beforeAll(async () => {
 const remove = (id: string, node = other) =>
   node.call('DELETE', `/api/admin/backup/${id}`, { token: root.token })
 
-/** Begins to download the backup, and reads no further. */
+/** Begins to download the backup, and stops reading after the start. */
 async function beginReading(id: string): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${root.token}` }
   const asked = get(`${address}/api/admin/backup/download/${id}`, { headers })
@@ -67,7 +67,7 @@ test.each([
   await until('nobody to read it', async () => (await remove(id)).status === 200 || undefined)
 })
 
-/** Returns a store for both nodes, in which each read waits for the other node's attempt to delete the backup. */
+/** Returns a store for both nodes. During each read, the other node tries to delete the backup. */
 function watched(id: string) {
   const answers: number[] = []
   const files = folderStore(join(service.dataDir, 'backups'))
@@ -121,7 +121,7 @@ test.each(['queued', 'running'])(
   'a backup whose restore is %s cannot be deleted until the restore ends',
   async (status) => {
     const id = await make(service, root)
-    // Holds the job's lock, so that no process takes the job or counts it as abandoned.
+    // Holds the job's lock, so that no process takes the job or treats it as abandoned.
     const holder = ownerClient(service.database.address)
     await holder.connect()
     onTestFinished(() => holder.end())

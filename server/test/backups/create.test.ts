@@ -316,7 +316,7 @@ describe('a backup that fails', () => {
   test('because its process was killed is marked as failed by the next process', async () => {
     const backup = randomUUID()
     const job = randomUUID()
-    // Simulates a killed process: the row says running, and no connection holds the lock.
+    // Simulates a killed process: the row has the status running, but no connection holds the lock.
     await service.database.sql(
       `with made as (insert into backups (id, type, tenant_id, reason, status)
          values ('${backup}', 'tenant', $1, 'request', 'running'))

@@ -1,4 +1,7 @@
-/** Kills a restore into an empty database with -9 between its rows and the migrations newer than the backup. */
+/**
+ * Kills a restore into an empty database with SIGKILL. At that moment its rows are committed, and the migrations newer
+ * than the backup are pending.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'

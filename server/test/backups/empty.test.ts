@@ -1,4 +1,4 @@
-/** Restores a backup into an empty database: what is restored, what is not, and what is refused. */
+/** Restores a backup into an empty database. Checks which rows the restore writes, and when it refuses. */
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ let root: Person
 let north: Clinic
 let file: string
 let secret: string
-/** The rows of the database by table, as the backup has to restore them. */
+/** The rows of the database by table, which the restore must reproduce. */
 let before: Record<string, string[]>
 let tables: Header['tables']
 
@@ -142,7 +142,8 @@ async function ordinaryOwner(): Promise<{ database: TestDatabase; url: string }>
   const database = await emptyDatabase()
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login nosuperuser nobypassrls createrole password 'weak'`)
-  // Runs in one statement, because other services on the server report a role member that owns no database.
+  // Runs in one statement. Otherwise other services on the server would briefly see, and report, a role member that
+  // owns no database.
   await database.sql(
     `grant wardkeep_app, wardkeep_platform to ${role} with admin option;
      do $$ begin execute format('alter database %I owner to ${role}', current_database()); end $$`,

@@ -1,4 +1,7 @@
-/** Purges with an S3 bucket: purge notes also apply to a downloaded file, and object locks delay rewriting. */
+/**
+ * Purges with an S3 bucket. A restore of a downloaded file applies the purge notes of the bucket too, and object locks
+ * delay the rewriting of files.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -70,7 +73,7 @@ test('a locked backup is rewritten, and the old file is reported as still stored
   ])
   expect(await files()).toHaveLength(2)
   expect(await commands.verify(id, () => undefined)).toMatchObject({ backup_id: id })
-  // A second run reports the locked file again, and writes nothing.
+  // A second run reports the locked file again, and writes no file.
   expect((await forget()).left).toHaveLength(1)
   expect(await files()).toHaveLength(2)
   service.clock.advance(6 * DAY)

@@ -1,4 +1,4 @@
-/** No restore brings a purged clinic back: neither in place nor into an empty database. */
+/** No restore brings a purged clinic back, neither a restore in place nor a restore into an empty database. */
 import { copyFile, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ let south: Clinic
 /** Backups made before the purge: a full backup, and a backup of the purged clinic. */
 let full: string
 let own: string
-/** Another backup of that clinic. The database has lost its row, so only the files exist. */
+/** Another backup of that clinic. The database has no row for it, so only its files exist. */
 let lost: string
 let note: string
 /** A folder that contains the files of the lost backup. */

@@ -1,4 +1,4 @@
-/** Self-healing finds faults of backups in the store and in the rows, reports them and repairs them. */
+/** Self-healing finds backup faults in the store and in the rows, reports them and repairs them. */
 import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -109,7 +109,7 @@ test('verification detects a stored file that differs from the file written', as
       "update backups set verified_at = verified_at + interval '3 days' where checked_at is not null",
     )
   }
-  // Each backup has been verified, and no verification is due.
+  // Checks that each backup was read once, and that no verification is due.
   expect([read.size, await check()]).toEqual([there, undefined])
   const finding = await only('backups.damaged')
   expect(finding).toMatchObject({ tenant_id: clinic.id, subject: `backup ${id}` })
@@ -144,7 +144,7 @@ describe('a backup file that the store refuses to return', () => {
     expect(read).toBeTruthy()
     expect(read).not.toBe(id)
     expect((await rowOf(id)).fault).toMatch(/did not hand it out/)
-    // The file may be intact, so the fix does not ask an operator to give it up.
+    // Does not ask an operator to give the backup up, because the file may be intact.
     expect(await fixIn(service, 'backups.damaged').findings()).toEqual([])
     expect((await rowOf(id)).verified_at).toMatch(/^2001/)
     await sql("update backups set checked_at = '2001-01-01' where id = $1", [id])
@@ -170,7 +170,10 @@ describe('a backup file that the store refuses to return', () => {
 })
 
 describe('a backup file without a database row', () => {
-  /** Makes a backup file without a row. It is old enough for the fix, but too young for the parallel retention run. */
+  /**
+   * Makes a backup file without a row. It is old enough for the fix, but too new for the retention run, which may run
+   * at the same time.
+   */
   async function orphan(): Promise<string> {
     const id = await make(service, root)
     await sql('delete from backups where id = $1', [id])

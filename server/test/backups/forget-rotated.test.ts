@@ -150,7 +150,10 @@ describe('the rewritten backup restored into another database', () => {
 describe('a rewritten backup file', () => {
   const OPERATOR = Buffer.alloc(32, 9)
 
-  /** Rewrites a backup that was made with the former root key. Returns the path of the new file. */
+  /**
+   * Rewrites a backup that was made with the former root key. Its header contains `root_key` as the name of the key.
+   * Returns the path of the new file.
+   */
   async function leftOf(root_key: string | undefined): Promise<string> {
     const place = await scratch()
     const backup_id = randomUUID()

@@ -59,7 +59,7 @@ beforeEach(async () => {
   expect((await commands().adopt()).adopted).toEqual([id])
 })
 
-/** Expects that the list entry and the database name the same file, which exists and is intact. */
+/** Expects that the backup list and the database name the same file, and that this file is intact. */
 async function expectWhole(): Promise<void> {
   const fileOf = (rewritten: string | null | undefined) =>
     join(
@@ -176,14 +176,14 @@ test('are reported if the file lacks a row or a list entry, with exit code 1', a
   expect(ended.stderr).toContain(`${lost} may still contain the tenant: its contents are unknown`)
 })
 
-/** The time at which a job started whose process was killed. */
+/** The start time of a job whose process was killed. */
 const BEGUN = '2026-11-23T01:02:03.004Z'
 
 describe('a crash during a rewrite leaves the old or the new file intact', () => {
   const store = () => folderStore(folder)
   const { signal } = new AbortController()
 
-  /** Leaves the state of an interrupted job: a new file, and perhaps a row that names it. */
+  /** Creates the state that an interrupted job leaves: a new file and, if `isNamed`, a row that names it. */
   async function halfway(isNamed: boolean): Promise<void> {
     const deps = { store: store(), backupKeys: await backupKeys() }
     const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')

@@ -1,4 +1,6 @@
-/** `wardkeep backup` while a worker runs: the service does the job, with the service's own store. */
+/**
+ * Runs `wardkeep backup` while a worker runs. The service's worker then does the job, using the service's own store.
+ */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
@@ -29,7 +31,7 @@ const present = (before?: number): Promise<number> =>
     return row?.pid === before ? undefined : row?.pid
   })
 
-/** Runs the command with another backup folder than the service's. */
+/** Runs the command with a backup folder other than the service's. */
 async function run(...args: string[]): Promise<any> {
   const ended = await runCommand(['backup', ...args, '--json'], {
     DATABASE_URL: service.database.url,

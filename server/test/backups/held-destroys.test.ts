@@ -1,6 +1,6 @@
 /**
- * A restored copy purges nothing and deletes nothing from a store that may belong to the original, until an operator
- * releases it. The days in which a deletion can be undone count from the release.
+ * A restored copy does not purge, and does not delete from a store that may belong to the original, until an operator
+ * releases the copy. The days in which a deletion can be undone count from the release.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -60,7 +60,7 @@ beforeAll(async () => {
 
 test('a paused copy purges nothing, deletes no backup and writes no purge note before its release', async () => {
   for (const kind of DESTROYING) await enqueue(kind)
-  // Two runs of this job show that the poller has passed the others.
+  // Two runs of this job show that the poller has skipped the paused jobs.
   await run('auth.purge')
   await run('auth.purge')
   expect(await waiting()).toEqual(DESTROYING)

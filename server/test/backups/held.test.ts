@@ -1,4 +1,6 @@
-/** A restored copy sends nothing until an operator releases it, on every node, and loses nothing while it waits. */
+/**
+ * A restored copy sends nothing on any node until an operator releases the copy. Everything that waited is then sent.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'

@@ -1,4 +1,4 @@
-/** A later release with one more migration. Run as a program, it restores a file into an empty database. */
+/** Simulates a later release, with one more migration. As a program, it restores a file into an empty database. */
 import { dirname } from 'node:path'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { restoreBackupFile } from '../../src/open-features.ts'

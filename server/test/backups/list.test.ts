@@ -1,4 +1,4 @@
-/** `wardkeep backup list` prints the backups, those that failed, and why they failed. */
+/** `wardkeep backup list` prints all backups, including the failed ones with the reasons. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'

@@ -79,7 +79,7 @@ test('a backup moves everything from the embedded database to DATABASE_URL and b
   const health = await moved.call('GET', '/api/admin/health', { token })
   expect(health.body).toMatchObject({ status: 'degraded', checks: { outbound: 'degraded' } })
 
-  // A mail waits in the restored copy, and is sent after the release.
+  // A mail is queued in the restored copy. The copy sends the mail after the release.
   const outbox = () => readdir(join(beside.DATA_DIR, 'outbox')).catch(() => [])
   const forgotten = { email: ADMIN.email, subdomain: 'platform' }
   const asked = await moved.call('POST', '/api/auth/request-reset', { body: forgotten })

@@ -1,4 +1,4 @@
-/** Restores a backup of an older schema in place, after upgrading the backup on a temporary server. */
+/** Restores in place a backup with an older schema. The restore first upgrades the backup on a temporary server. */
 import { readdir } from 'node:fs/promises'
 import { registerHooks } from 'node:module'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -50,7 +50,7 @@ const backups = () => folderStore(`${service.dataDir}/backups`)
 
 /** Requests and runs a restore with the migrations of the newer release. Returns the job. */
 async function restoreJob(body: object, store?: Store): Promise<any> {
-  // The service may still be in maintenance mode from the previous restore.
+  // Retries, because the service may still be in maintenance mode from the previous restore.
   const tokens = await until('the service to be open', () =>
     signIn(service, { ...SUPERADMIN, subdomain: 'platform' }).catch(() => undefined),
   )
@@ -148,7 +148,7 @@ test('a restore is refused if the file changes between the two times it is read'
   await rename()
   const folder = backups()
   let reads = 0
-  // Simulates a file that is replaced between the two readings.
+  // Simulates a file that is replaced after the restore has read it once and before it reads it again.
   const store: Store = {
     ...folder,
     read: (name, range) => {
@@ -181,7 +181,7 @@ test('a restore and a drill explain how to install the embedded PostgreSQL if it
   expect(job.error).not.toContain('DATABASE_URL')
   const { drill } = service.app.features.backups.commands
   await expect(drill(full, () => undefined)).rejects.toThrow(sentence)
-  // A missing PostgreSQL is not a fault of the backup.
+  // Checks that the backup itself gets no fault, because PostgreSQL is missing on this machine.
   const [backup] = await sql('select verified_at, fault from backups where id = $1', [full])
   expect(backup).toEqual({ verified_at: expect.any(String), fault: null })
 })

@@ -1,4 +1,4 @@
-/** No restore brings a purged patient back: neither in place nor into an empty database. */
+/** No restore brings a purged patient back, neither a restore in place nor a restore into an empty database. */
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
@@ -53,7 +53,7 @@ beforeAll(async () => {
     new AbortController().signal,
   )
   expect(await patientsOf(service.database)).toEqual([kept])
-  // The store gets the purge note within minutes.
+  // Lets the minutes pass within which the store gets the purge note.
   service.clock.elapse(6 * MINUTE)
   await service.idle('backups')
   notes = (await readdir(folder())).filter((name) => /^purged-patients-\d+[.]json$/.test(name))

@@ -1,4 +1,7 @@
-/** Restores users' access from the backup, for example after a break-in: of everything, and of one clinic. */
+/**
+ * Restores users' access from the backup, for example after a break-in. Covers a full restore and a restore of one
+ * clinic.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { botConfig, newChat, sceneOn } from '../messenger/scene.ts'
 import { openBotServer } from '../support/bot-server.ts'
@@ -45,7 +48,7 @@ describe.each([
     await all([nurse, admin], linked)
     await all([nurse, admin], (person) => subscribe(person, 'user.*'))
 
-    // No event of this kind happens in this test, so nothing else writes to the queues.
+    // The test triggers no event of this kind, so that nothing else writes to the queues.
     const register = async () => (await hooks.register({ url: THEN, events: ['department.*'] })).id
     webhookIds = [await register(), await register()]
     await sql('update users set can_see_all_patients = true where id = $1', [doctor.id])

@@ -1,4 +1,4 @@
-/** A restore from the callers' view: no acknowledged change is lost, and the service answers 503 until the end. */
+/** A restore as seen by callers: no acknowledged change is lost, and the service answers 503 until the restore ends. */
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
@@ -37,7 +37,7 @@ test('a restore keeps each acknowledged concurrent change in the database or in 
       const name = `Name ${count}`
       const answer = await rename(admin, nurse.id, name)
       if (answer.status === 200) last = name
-      // The restore has ended the session, so no further request is acknowledged.
+      // The restore has ended the session, so no later request can be acknowledged.
       else if (answer.status === 401) return
       else expect(answer.status).toBe(503)
       await new Promise((resolve) => void setTimeout(resolve, 5))

@@ -39,7 +39,7 @@ const happens = ({ id }: Clinic) =>
     [id],
   )
 
-/** Opens another connection as the database owner. */
+/** Opens another connection, which acts as another user of the database. */
 async function somebody({ service }: Restoring = at): Promise<PgConnection> {
   const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
@@ -69,7 +69,7 @@ test('restores everything at the first attempt while a process that was not noti
   expect(safeties).toHaveLength(1)
 })
 
-/** A connection on which the restore waits only briefly for writers, instead of a minute. */
+/** Wraps a connection so that the restore waits for writers only briefly, instead of a minute. */
 function impatient({ service }: Restoring): PgConnection {
   const client = ownerClient(service.database.address)
   const query = client.query.bind(client) as (...given: unknown[]) => unknown
@@ -121,7 +121,7 @@ test('waits for a transaction that writes to the clinic, and saves its rows in t
   })
   await other.query('commit')
   const { safety_backup_id } = await restored
-  // The restore was retried, and replaced its first safety backup.
+  // The restore was retried, and its second safety backup replaced the first.
   const safeties = `select id, status from backups where reason = 'safety' and tenant_id = $1`
   expect(await at.sql(safeties, [clinic.id])).toEqual([
     { id: safety_backup_id, status: 'completed' },

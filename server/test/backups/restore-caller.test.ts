@@ -82,7 +82,7 @@ test('cannot restore a tenant whose purge has begun, and the purge continues', a
   })
 })
 
-// Must be the last test, because the superadmin has a second factor afterwards.
+// This test must be the last, because the superadmin has a second factor afterwards.
 test('keeps their second factor, and cannot reuse codes entered after the backup', async () => {
   const { service } = at
   const { doctor } = clinic.people

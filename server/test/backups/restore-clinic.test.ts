@@ -1,4 +1,7 @@
-/** The effects of a restore on one clinic: its rows, sessions and known addresses, and deletions that were undone. */
+/**
+ * The effects of a restore on one clinic: on its rows, its sessions and its known addresses, and on deletions that were
+ * undone after the backup.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nameKey } from '../../src/lib/fold.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
@@ -44,7 +47,7 @@ async function makeDeletedClinics() {
     ids.push(Number(id))
   }
   const [user] = await at.sql(
-    // Sets the folded name, because the upkeep job would otherwise set it at some time and change the row.
+    // Sets the folded name. Otherwise the upkeep job would set it at an unknown time and change the row.
     `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
      values ($1, 'somebody@back.test', 'Somebody', 'nurse', '-', $2, true) returning id`,
     [ids[0], nameKey('Somebody')],
@@ -63,7 +66,7 @@ async function makeDeletedClinics() {
       expect((await at.call(as, 'GET', path)).body.items).toMatchObject([
         { user_id: at.root.id, resource_id: String(ids[0]) },
       ])
-      // Uses a shorter retention than the service, whose own purge may run now.
+      // Uses a shorter retention than the service, because the service's own purge may run at the same time.
       await purgeTonight(at.service, 10)
       expect(await daysSinceDeletion('tenants', ids)).toEqual([0, 5])
       expect(await namesOf(user.id)).toEqual(['Somebody'])
@@ -164,7 +167,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
   })
 
   test("keeps users' known addresses, so that guesses from elsewhere lock no user out", async () => {
-    // The wait after the guesses must last until the sign-ins.
+    // Stops the clock, so that the wait after the wrong guesses lasts until the sign-ins.
     at.service.clock.stop()
     // A restore of everything deletes the failure counts of earlier guesses.
     await guessUntilRefused(guess)
@@ -178,7 +181,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
 
   if (what === 'one clinic')
     test('touches no row and no session of another clinic', async () => {
-      // The restore did not even rewrite these rows.
+      // Checks that the restore did not even rewrite the other clinic's rows.
       expect(await neighbourRows()).toEqual(neighbours)
       expect((await at.call(neighbour, 'GET', '/api/users/me')).status).toBe(200)
       expect(done.deleted).toEqual([])

@@ -1,4 +1,4 @@
-/** `wardkeep backup verify --drill` and `restore`, with a backup that is in the database. */
+/** Runs `wardkeep backup verify --drill` and `restore` on a backup that the database lists. */
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -1,7 +1,6 @@
 /**
- * One restore of everything: rows come back, access that was revoked since the backup does not, and the result names
- * each
- * case.
+ * Tests a restore of everything. Rows come back, but access that was revoked since the backup does not. The result
+ * names each such case.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nameKey } from '../../src/lib/fold.ts'
@@ -115,7 +114,7 @@ const roleIds: number[] = []
 async function roleChanges() {
   for (const [index, [then]] of ROLES.entries()) {
     const [{ id }] = await at.sql(
-      // Sets the folded name, because the upkeep job would otherwise set it at some point and change the row.
+      // Sets the folded name. Otherwise the upkeep job would set it at an unknown time and change the row.
       `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
        values ($1, $2, 'Somebody', $3, '-', $4, true) returning id`,
       [data.id, `role${index}@north.test`, then, nameKey('Somebody')],
@@ -229,7 +228,7 @@ const WEBHOOKS: Record<string, Change> = {
   'a deactivation by its administrator': { change: { is_active: false }, fields: ['is_active'] },
 }
 const webhookIds: number[] = []
-/** Two webhooks: one deactivated by failures at another URL, and one deleted. */
+/** Two webhooks. The first has another URL and was deactivated after failures. The second was deleted. */
 let failing: number
 let deleted: number
 
@@ -261,7 +260,7 @@ test('a restore reverts rows that were changed, added or deleted after the backu
   expectCases('users', [admin.id], [[admin.id, ['deleted']]])
   const path = `/api/admin/departments?tenant_id=${data.id}&sort_by=id&sort_order=asc`
   const { body } = await at.call(root, 'GET', path)
-  // The names include two that rows have exchanged.
+  // The names include two names that the rows have exchanged.
   expect(body.items).toMatchObject([
     { id: data.departmentId, name: 'Surgery', head_doctor_id: null },
     { id: Number(swapped), name: 'Cardiology' },
@@ -348,7 +347,10 @@ describe('the access of users after a restore', () => {
 describe('a restored webhook', () => {
   const webhook = async (id: number) =>
     (await at.sql('select url, is_active, disabled_reason from webhooks where id = $1', [id]))[0]
-  /** Expects this row and this reported difference, and that the webhook's administrator can activate it. */
+  /**
+   * Expects this row and this reported difference. Also expects that the webhook's administrator can activate the
+   * webhook.
+   */
   async function expectWebhook(id: number, fields: string[], row: object) {
     expect(await webhook(id)).toEqual(row)
     expectCases('webhooks', [id], fields.length > 0 ? [[id, fields]] : [])

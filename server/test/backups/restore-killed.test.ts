@@ -1,4 +1,4 @@
-/** Kills a restore with -9 at each of its steps: the old state stays in every table, and maintenance mode ends. */
+/** Kills a restore with SIGKILL at each of its steps. Every table keeps its old state, and maintenance mode ends. */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -37,9 +37,10 @@ const namesNow = () =>
   )
 
 const WRITTEN = 'select from users for update'
-/** Locks at which the restore stops, each one step later than the previous. */
+/** The locks at which the restore blocks. Each lock is one step later than the previous one. */
 const STEPS = [
-  // Must be the first step, because a later process writes here earlier, to mark the killed job as failed.
+  // This step must be the first, because a later process writes to this table at its start, to mark the killed job as
+  // failed.
   ['everything', 'the safety backup begins', 'lock table backups in share mode'],
   ['everything', 'it waits for writers', 'lock table users in row exclusive mode'],
   ['one clinic', 'rows are written', WRITTEN],
@@ -51,7 +52,7 @@ async function asking(person: Parameters<typeof signIn>[1]) {
   const { access_token: token } = await signIn(at.service, person)
   return async () => (await at.service.call('GET', '/api/users/me', { token })).status
 }
-/** Kills a restore once it waits for the lock, and waits until requests are served again. */
+/** Kills a restore when it waits for the lock. Then waits until requests are served again. */
 async function killWaiting(args: string[], held: string, ask: () => Promise<number>) {
   await other.query(`begin; ${held}`)
   const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -71,7 +72,7 @@ async function killWaiting(args: string[], held: string, ask: () => Promise<numb
   expect(await ask()).toBe(503)
   run.signal('SIGKILL')
   await run.ended
-  // Maintenance mode ends even though the interrupted statement would keep waiting.
+  // Maintenance mode ends although the interrupted statement would keep waiting for its lock.
   await until('the service to be open', async () => (await ask()) === 200 || undefined)
   await other.query('rollback')
   expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])

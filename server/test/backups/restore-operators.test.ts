@@ -9,7 +9,7 @@ import { make } from './support.ts'
 
 let at: Restoring
 let root: Person
-/** The clinic of the test, without any superadmin. */
+/** The clinic of the test. It has no superadmin of its own. */
 let clinic: Clinic
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // The bootstrap superadmin is the only one who can sign in.
+  // Leaves the bootstrap superadmin as the only superadmin who can sign in.
   await at.sql(`update users set is_active = id = $1 where role = 'superadmin'`, [root.id])
   clinic = await at.anotherClinic()
 })
@@ -69,7 +69,7 @@ test('a restore cannot remove the only superadmin, unless it restores access as 
   for (const dry_run of [true, false])
     expect(await orderAsHost(id, { dry_run })).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('no superadmin could sign in after the restore'),
+      error: expect.stringContaining('no superadmin would be able to sign in after the restore'),
     })
   expect(await rowOf(second.id)).toEqual({ role: 'superadmin', is_active: true })
   expect(await orderAsHost(id, { access: 'backup' })).toMatchObject({ status: 'completed' })

@@ -1,4 +1,4 @@
-/** Preparing a restore does not block journal readers, whose horizon is the oldest running transaction ID. */
+/** Preparing a restore does not block journal readers, which wait for the oldest running transaction. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import type { Store } from '../../src/features/backups/stores/store.ts'
@@ -36,7 +36,7 @@ const fattenUsers = ({ id }: Clinic) =>
     [id],
   )
 
-/** Returns a store that pauses after the first part of a file until it is released. */
+/** Returns a store that pauses after the given share of a file, until it is released. */
 function halting(share: number) {
   const folder = folderStore(`${service.dataDir}/backups`)
   const { promise: halted, resolve: halt } = Promise.withResolvers<void>()
@@ -86,7 +86,7 @@ async function expectNoDifference(job: string) {
   expect(result.tables).toEqual(Object.fromEntries(names.map((name) => [name, none])))
 }
 
-/** Requests a dry run. Returns once the store has stalled after some rows of the table. */
+/** Requests a dry run. Returns when the store has paused after some rows of the table. */
 async function stallBehind(table: string, share: number) {
   const { store, halted, release } = halting(share)
   const job = await rehearse(store)
@@ -100,7 +100,7 @@ async function stallBehind(table: string, share: number) {
 }
 
 test.each([
-  // These rows come last before the journal, which is not restored.
+  // The rows of the last table before the journal. The journal is not restored.
   ['that are not restored', 'departments', 0.2],
   ['that are restored', 'users', 0.8],
 ])('no transaction stays open while the store stalls between rows %s', async (_, table, share) => {

@@ -106,7 +106,7 @@ test('refuses a restore that waited for more than an hour, and runs a newer one'
   const late = await orderedBefore(backup, '61 minutes')
   expect(late).toMatchObject({ status: 'failed', result: null })
   expect(late.error).toMatch(
-    /^Refused: it was requested at \S+Z and waited too long. Request it again[.]$/,
+    /^Refused: the restore was requested at \S+Z and has waited too long. Request it again[.]$/,
   )
   await expectUntouched()
   expect(await safetyBackups()).toEqual(before)
@@ -128,7 +128,7 @@ test('refuses to restore a purged tenant, and leaves the tenant out of a restore
   expect(await at.sql('select from tenants where id = $1', [id])).toEqual([])
 })
 
-// Must be the last test, because the database belongs to another installation afterwards.
+// This test must be the last, because the database belongs to another installation afterwards.
 test('refuses a backup of another installation or schema, and a file with other contents', async () => {
   const id = await make(at.service, at.root)
   await renamed()

@@ -1,4 +1,7 @@
-/** A restore changes exactly the rows that its dry run reports, even if unique values moved to other rows. */
+/**
+ * A restore changes exactly the rows that its dry run reports. This includes unique values that have moved to other
+ * rows.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
@@ -65,11 +68,11 @@ function identifiersOf({ people: { admin } }: Clinic) {
     await byAdmin('POST', `/${to}/restore`)
   }
   return {
-    /** Makes pairs. Returns a function that exchanges their identifiers. */
+    /** Makes the pairs. Returns a function that exchanges the identifiers of each pair. */
     async make() {
       const [first, second] = await makePair('X-1')
       const [older, younger] = await makePair('X-2')
-      // The living patient is the younger one of the first pair, and the older one of the second pair.
+      // In the first pair the existing patient is the newer one, and in the second pair the older one.
       const [living, deleted] = await makePair('X-3')
       await handOver(deleted, living)
       return async () => {
@@ -85,7 +88,7 @@ function identifiersOf({ people: { admin } }: Clinic) {
 const tokens = () =>
   at.sql('select patient_id, kind, token, is_living from patient_tokens order by patient_id, token')
 
-/** Makes a backup, then changes the clinic. Returns the backup and the tokens that it contains. */
+/** Makes a backup, then changes the clinic. Returns the backup and the users' tokens from before the backup. */
 async function changedSince(clinic: Clinic) {
   const { root, south, call, sql } = at
   const { admin, doctor, nurse, auditor, receptionist } = clinic.people
@@ -132,7 +135,7 @@ async function changedSince(clinic: Clinic) {
       }),
     )
   await hire('nurse')
-  // The restore removes the rows to which these rows refer, which clears the references.
+  // These rows refer to rows that the restore removes. The restore clears the references.
   const hired = await hire('doctor')
   const later = await insertDepartment('Later')
   await sql('update users set department_id = $2 where id = $1', [admin.id, later])

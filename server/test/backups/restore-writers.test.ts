@@ -1,6 +1,6 @@
 /**
- * Restores everything in place while three nodes accept writes, one of which gets no notifications: no acknowledged
- * change is lost, maintenance mode serves nobody, and provider notifications are kept.
+ * Restores everything in place while three nodes accept writes. One of the nodes gets no notifications. No acknowledged
+ * change is lost, no request is served in maintenance mode, and provider notifications are kept.
  */
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -120,7 +120,7 @@ beforeAll(async () => {
   }
 })
 
-/** Returns the writers of a node: users, patients and webhooks, each new and existing ones, and a reader. */
+/** Returns the writers of a node, which create and change users, patients and webhooks, and one reader. */
 async function writersOn(node: (typeof NODES)[number]): Promise<Writer[]> {
   const service = nodes[node]
   const { email, password, token } = north.people.admin
@@ -252,7 +252,10 @@ test('the restore undid changes in every table, and the safety backup contains t
   for (const table of TABLES) expect(takenBack(table), table).not.toEqual([])
 })
 
-/** Returns the requests that began once each node had to refuse them, and ended before maintenance mode did. */
+/**
+ * Returns the requests that began after the time by which every node must refuse requests, and that ended before
+ * maintenance mode did.
+ */
 const inMaintenance = (entries: readonly Entry[]) =>
   entries.filter(
     ({ begun, ended }) =>

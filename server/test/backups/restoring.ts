@@ -17,7 +17,7 @@ export interface Restoring {
   sql(text: string, values?: unknown[]): Promise<any[]>
   /** Restores a backup and waits. Returns the result, and the caller with a new session. */
   restore(person: Person, body: object, subdomain?: string): Promise<any>
-  /** Waits for the end of a job with SQL, because the restore ends the callers' sessions. */
+  /** Waits until a job has ended. Reads with SQL, because the restore ends the callers' sessions. */
   over(job: string): Promise<any>
   /** Signs the superadmin in again and makes another clinic, for tests that share a service. */
   anotherClinic(): Promise<Clinic>

@@ -64,7 +64,7 @@ beforeAll(async () => {
   north = await makeClinic(service, root, 'north')
   patientId = (await furnishPatient(service, north)).patientId
   old = await make(service, root)
-  // First destroys the data keys, then replaces the root key.
+  // Checks the order: the data keys are destroyed first, and then the root key is replaced.
   const asked = await service.call('POST', '/api/admin/encryption/rotate', {
     token: root.token,
     body: {},
@@ -98,7 +98,7 @@ test('a backup names the root key that decrypts it', async () => {
     [old, later].map(async (id) => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))),
   )
   expect(entries.map(({ keys }) => keys.root_key)).toEqual([fingerprintOf(OLD), fingerprintOf(NEW)])
-  // The test keeps the old key, in case the service must load it again.
+  // Keeps a copy of the old key, in case the service must load it again.
   expect(await kept()).toEqual([{ fingerprint: fingerprintOf(OLD) }])
 })
 
@@ -109,7 +109,7 @@ test('a backup made before a root key rotation can be verified, and adopted if t
   expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
 })
 
-/** Starts deleting unneeded root keys, and delays the result of the query for the oldest backup. */
+/** Starts to delete unneeded root keys, and holds back the database's answer to the query for the oldest backup. */
 async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish(): Promise<void> }> {
   const proxy = await proxyTo(database)
   const address = { url: proxy.url }

@@ -14,7 +14,7 @@ const never = new AbortController().signal
 const SIZE = 3 * PART + 7
 const content = () => whole(later(bytesOf(SIZE)))
 
-/** Makes the server fail the first matching requests, the given number of times. */
+/** Returns a mishap that makes the first matching requests fail, for the given number of times. */
 const first = (times: number, mishap: Mishap, which: (asked: Asked) => boolean) => {
   let left = times
   return (asked: Asked) => {

@@ -1,4 +1,4 @@
-/** The service on a bucket: all backup operations, and refusals of the bucket. */
+/** The service on a bucket. Covers all backup operations, and errors that the bucket returns. */
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parseS3Url } from '../../src/config/s3-url.ts'
@@ -100,7 +100,7 @@ describe('a service with an S3 bucket', () => {
     )
     const refused = await refuses().catch((error: Error) => error)
     server.breakWith(() => undefined)
-    // The command prints the refusal as it is, without a stack trace.
+    // The command prints the error message without a stack trace.
     expect(refused).toBeInstanceOf(StartupError)
     expect(String(refused)).toMatch(
       /did not complete: the backup store .* rejected a request: GET 403 AccessDenied/,
@@ -210,7 +210,7 @@ describe('a bucket with BACKUP_S3_LOCK_DAYS', () => {
       deleteOutdatedBackups(retention(service, server, 1), new AbortController().signal)
     const left = () => service.database.sql('select from backups')
     await prune()
-    // The refused deletion reports the lock even if the backup list does not know about it.
+    // The error of the refused deletion mentions the lock even if the backup list has no record of the lock.
     await service.database.sql('update backups set locked_until = null')
     await prune()
     expect(await left()).toHaveLength(2)

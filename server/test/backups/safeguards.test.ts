@@ -31,7 +31,7 @@ const rowsNow = () =>
     (select json_agg(d order by id) from departments d) as departments,
     (select count(*)::int from sessions) as sessions, (select count(*)::int from backups) as backups`)
 
-/** The fault, the name in the message, and the statement that repairs it. */
+/** A fault of the safeguards, the name that the message contains, and the statement that repairs the fault. */
 const FAULTS = [
   [
     'a grant too many',
@@ -80,7 +80,7 @@ test.each(FAULTS)('%s: a restore fails without maintenance mode', async (...faul
     const { status, error } = await at.over(await order(wanted))
     expect(status).toBe('failed')
     expect(error).toMatch(
-      /^Refused: the database schema differs from this release in its protections \(.+[.]$/,
+      /^Refused: these safeguards of the database differ from this release: .+[.]$/,
     )
     expect(error).toMatch(named)
     expect((await at.call(root, 'GET', '/api/users/me')).status).toBe(200)

@@ -1,4 +1,6 @@
-/** A file changes while or after a restore reads it. The restore uses only contents that it has read completely. */
+/**
+ * A file changes while a restore reads it, or afterwards. The restore uses only contents that it has read completely.
+ */
 import { open, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
@@ -11,11 +13,11 @@ import { fileOf, make, passMaintenance } from './support.ts'
 let at: Restoring
 let proxy: DatabaseProxy
 let root: Restoring['root']
-/** Backups made when the nurses had their first names, and when their names were `Second`. */
+/** Two backups: the first with the original names of the nurses, and the second after all were renamed to `Second`. */
 let first: { id: string; bytes: Buffer }
 let second: { id: string; bytes: Buffer }
 
-// Adds many more rows to the blocked table than a restore reads in advance.
+// Adds more rows to the blocked table than a restore reads in advance.
 beforeAll(async () => {
   const database = await migratedDatabase()
   proxy = await proxyTo(database)
@@ -106,7 +108,7 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
       await change()
       held.release()
       const done = await at.over(job)
-      // A file that is already open stays the same after another file has replaced it.
+      // A process with an open file keeps reading the old file after another file has replaced it.
       if (what === 'gives way to another backup') {
         expect(done).toMatchObject({ status: 'completed' })
         expect(await names()).toEqual(then)

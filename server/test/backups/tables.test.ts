@@ -1,4 +1,4 @@
-/** Every table declares how a restore treats it, so that a new table cannot be forgotten. */
+/** Every table declares how a restore treats it. The test fails if a new table has no declaration. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 

@@ -15,8 +15,8 @@ beforeAll(async () => {
 })
 
 /**
- * Holds the locks of a restore of everything until ended.
- * @param isHeard whether to enter maintenance mode too: nodes may not know yet of one that has just begun
+ * Holds the locks of a restore of everything until it is ended.
+ * @param isHeard whether all nodes have entered maintenance mode. False simulates a restore that has just begun.
  */
 async function restoring({ isHeard }: { isHeard: boolean }): Promise<{ end(): Promise<void> }> {
   const client = ownerClient(service.database.address)

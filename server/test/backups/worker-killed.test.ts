@@ -1,5 +1,6 @@
 /**
- * Kills the restoring process with -9: the others end maintenance mode, and the job is neither half done nor repeated.
+ * Kills the restoring process with SIGKILL. The other processes end maintenance mode. The job changes nothing and is
+ * not repeated.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -83,7 +84,7 @@ async function killAndBury(worker: RunningService, job: string): Promise<void> {
     result: null,
     error: 'The process ended before the job was completed. Start the job again.',
   })
-  // A later job has started, so the failed job was not started again.
+  // Runs a later job to its end. This shows that no worker has started the failed job again.
   const behind = await over(await order({ dry_run: true }))
   expect(behind).toMatchObject({ status: 'completed' })
   expect(await jobOf(job)).toMatchObject({ status: 'failed', started_at })

@@ -1,4 +1,4 @@
-/** A job whose process loses it, or returns it to the queue, is never half done and never counts twice. */
+/** A process loses a job, or returns it to the queue. The job is never left half done and never counts twice. */
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/features/backups/stores/store.ts'
 import { requireAtWork } from '../../src/features/backups/work/work.store.ts'
@@ -39,7 +39,7 @@ afterEach(() => {
   for (const open of gates.splice(0)) open()
 })
 
-/** Returns a gate that reports when it is reached, and then waits until it is opened. */
+/** Returns a gate. The gate reports when a caller reaches it, and blocks the caller until it is opened. */
 function gate() {
   const reached = Promise.withResolvers<void>()
   const open = Promise.withResolvers<void>()
@@ -66,7 +66,10 @@ const slowToDiscard = (store: Store, pass: () => Promise<void>): Store => ({
   discard: pass,
 })
 
-/** Returns a database that reports when the worker polls the queue, after it has failed abandoned jobs. */
+/**
+ * Returns a database that reports when the worker polls the queue. By then the worker has marked abandoned jobs as
+ * failed.
+ */
 function watchedLooks() {
   const db = service.app.db.duringMaintenance()
   const looked = Promise.withResolvers<void>()
@@ -88,7 +91,7 @@ const toldOf = async (backup: string) =>
   (await sql('select action from journal where resource_id = $1 order by id', backup)).map(
     ({ action }) => action,
   )
-/** Marks the job as failed, as another process does that considers the job abandoned. */
+/** Marks the job as failed, as another process does when it considers the job abandoned. */
 const failByHand = (job: string, backup: string) =>
   sql(
     `with job as (update backup_jobs set status = 'failed' where id = $1)

@@ -1,4 +1,4 @@
-/** When the backup worker yields, and what happens when a connection or process dies. */
+/** When the backup worker pauses, and the effects of a lost connection or process. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'

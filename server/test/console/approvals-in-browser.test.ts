@@ -1,4 +1,4 @@
-/** Approvals and changes of users in a real browser, also while a colleague works on the same people. */
+/** Approvals and changes of users in a real browser, including changes that a colleague makes to the same users. */
 import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { register } from '../accounts/people.ts'

@@ -56,7 +56,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     await head.click()
     await page.getByRole('option', { name: doctor.email }).waitFor()
     await head.fill('zzz')
-    // No result of an earlier search can be chosen.
+    // A result of an earlier search cannot be chosen.
     await page.keyboard.press('Enter')
     await page.getByRole('option', { name: 'Nothing found' }).waitFor()
     expect(await page.locator('input[name=head_doctor_id]').inputValue()).toBe('')
@@ -118,7 +118,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     const field = page.getByRole('textbox', { name: 'Name' })
     await field.fill('Half')
     const question = page.getByRole('alertdialog', { name: 'Discard what you typed' })
-    // Browsers close a dialog at the second Escape.
+    // Presses Escape twice: browsers close a dialog at the second Escape unless the page prevents that.
     for (const way of ['Escape', 'Escape']) {
       await page.keyboard.press(way)
       await question.getByRole('button', { name: 'Keep editing' }).click()

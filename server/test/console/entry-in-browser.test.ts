@@ -47,7 +47,7 @@ async function openScene(
     config: { ...PROXIED, ...config },
     consoleFolder: await builtConsole(),
   })
-  // The prefix is part of the issuer, so a token of another service would not be accepted.
+  // The prefix is part of the issuer, so the service rejects a token that was issued without it.
   const { access_token: token } = await signIn(service, { ...SUPERADMIN, subdomain: 'platform' })
   const { subdomain } = await newTenant(service, token, { registration: 'open' })
   return { service, token, subdomain, base: await listen(service) }

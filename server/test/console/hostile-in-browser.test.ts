@@ -1,4 +1,4 @@
-/** Text chosen by outsiders stays text in every page that shows it, and breaks no layout. */
+/** Text chosen by outsiders is shown as plain text on every page, and breaks no layout. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newTenant, register } from '../accounts/people.ts'
@@ -12,7 +12,7 @@ import { openService, type Service } from '../support/service.ts'
 const RIGHT_TO_LEFT_OVERRIDE = '\u202e'
 const ZERO_WIDTH = '\u200b'
 
-/** Names that a visitor could register with. The service may refuse some, which then reach no page. */
+/** Names that a visitor could register with. The service may refuse some, which then appear on no page. */
 const NAMES = [
   '<img src=x onerror="window.hostile=1">',
   '"><script>window.hostile=1</script>',

@@ -1,4 +1,4 @@
-/** The overview of the console in a real browser: what needs attention, and the targets of its links. */
+/** The overview of the console in a real browser: the items that need attention, and their links. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { senderTo } from '../payments/scene.ts'
@@ -42,7 +42,7 @@ beforeEach(async () => {
   for (const clinic of [quiet, busy]) await renewAdmin(service, clinic)
 })
 
-/** Creates everything in a clinic that needs attention. */
+/** Creates one case of everything in a clinic that needs attention. */
 async function disturb(clinic: Clinic): Promise<void> {
   const { sql } = service.database
   const { people, departmentId, id, subdomain } = clinic

@@ -1,4 +1,6 @@
-/** Takes the screenshots of README and docs on a demo clinic after a busy day, in `npm run console:full` only. */
+/**
+ * Takes the screenshots for README and docs, on a demo clinic after a busy day. Runs only with `npm run console:full`.
+ */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** The session of the console in a real browser: the location of its secrets, its tabs, its idle limit and its end. */
+/** The session of the console in a real browser: where its secrets are stored, its tabs, its idle limit and its end. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -44,7 +44,7 @@ async function signInAt(page: Page, path = '/console'): Promise<void> {
 }
 
 async function signOutOf(page: Page): Promise<void> {
-  // The page shows the sign-in form before the service has ended the session.
+  // Waits for this response, because the page shows the sign-in form before the service has ended the session.
   const ended = page.waitForResponse((answer) => answer.request().method() === 'DELETE')
   await page.getByRole('button', { name: user.email }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()

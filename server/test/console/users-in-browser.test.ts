@@ -1,4 +1,7 @@
-/** The pages about users in a real browser: their URLs, the keyboard, and the effect of each action in the service. */
+/**
+ * The pages about users in a real browser: their URLs, the use of the keyboard, and the effect of each action in the
+ * service.
+ */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { register } from '../accounts/people.ts'
@@ -19,7 +22,7 @@ import { openService, type Service } from '../support/service.ts'
 
 const NURSES = 24
 const LONG_NAME = 'W'.repeat(200)
-/** Names in every form that has broken a page before. */
+/** Names of every kind that has broken a page before. */
 const HOSTILE_NAMES = [
   '<img src=x onerror="document.title=1">',
   LONG_NAME,

@@ -23,7 +23,7 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  // Notifications of a provider that is not configured have a lower limit.
+  // The service configures the providers, because notifications of a provider without configuration have a lower limit.
   service = await openService({ config: settingsOf(await openPaygateApi()) })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'limits')
@@ -46,10 +46,10 @@ const WRITES = Object.entries(document.paths).flatMap(([path, methods]) =>
     .map(([method, described]) => ({ method: method.toUpperCase(), path, described })),
 )
 
-/** Returns an invalid JSON body of `bytes`, so that no operation has an effect. */
+/** Returns an invalid JSON body of this size. An invalid body keeps the operations from having an effect. */
 const bodyOf = (bytes: number) => '{'.padEnd(bytes, ' ')
 
-/** Operations called by providers, with the KiB that their bodies may have. */
+/** The operations that providers call, with the maximum size of their bodies in KiB. */
 const OF_PROVIDERS: Record<string, number> = {
   receiveCardnetNotification: 256,
   receivePaygateNotification: 256,

@@ -1,4 +1,4 @@
-/** `/docs` is self-contained: the service serves every file it names, under a strict policy. */
+/** The page `/docs` is self-contained. The service serves every file that the page names, under a strict policy. */
 import { beforeAll, expect, test } from 'vitest'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'

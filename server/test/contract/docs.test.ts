@@ -1,4 +1,4 @@
-/** Compares the table of docs/reference/api.md with the built operations and with the contract. */
+/** Compares the table in docs/reference/api.md with the service's operations and with the contract. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { TenantChange } from '../../src/features/tenants/tenants.schema.ts'
@@ -31,13 +31,13 @@ const WHO: Record<string, string> = {
   admin: 'admins',
   superadmin: 'superadmin',
 }
-/** Statuses that any operation, or any write, can return. The page lists them once. */
+/** Statuses that any operation or any write can return. The page lists them only once. */
 const COMMON = [400, 415, 417, 429, 500, 503]
 const isCommon = (op: AnyOperation, status: number) =>
   !op.refusals?.some((code) => code !== 'overloaded' && PROBLEMS[code][0] === status) &&
   (COMMON.includes(status) ||
     (status === 409 && op.method !== 'GET') ||
-    // An unknown query parameter, if the operation has no other input.
+    // An operation without other input returns 422 only for an unknown query parameter.
     (status === 422 && !op.params && !op.query && !op.body))
 
 let page: string
@@ -81,7 +81,7 @@ function orderOf(op: AnyOperation): string | undefined {
   return sort_by && `\`${sort_by.default}\` ${direction}`
 }
 
-/** Returns the lists for which the page gives an order, with that order. */
+/** Returns the lists for which the page states an order, with that order. */
 function toldOrders(page: string): string[][] {
   const [, first, others = ''] =
     /^By default, lists are sorted by (.+?)\. (.+?)\n\n/ms.exec(page) ?? []

@@ -257,7 +257,7 @@ function kindOf(value: unknown): Kind {
   return typeof value as Kind
 }
 
-/** Returns the kind of each field. Uses the expected kinds if the value has one of them. */
+/** Returns the kind of each field. If the value matches one of the expected kinds, returns the expected kinds. */
 function kindsOf(record: Record<string, unknown>, fields: Fields): Fields {
   const told = Object.entries(record).map(([name, value]) => {
     const [kind, allowed] = [kindOf(value), fields[name]]

@@ -1,4 +1,4 @@
-/** The OpenAPI document: as committed, complete, and consistent with the answers of the service. */
+/** The OpenAPI document matches the committed file, is complete, and is consistent with the answers of the service. */
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -145,8 +145,8 @@ describe('the OpenAPI document', () => {
 })
 
 /**
- * Steps that declare actions and record none: a dry run of a restore, a `/start` in a chat, and a refresh of the
- * console within a minute.
+ * Steps whose operations declare actions but record none in this walk. They are a dry run of a restore, a `/start` in a
+ * chat, and a refresh of the console within a minute.
  */
 const SILENT = [
   'POST /api/admin/backup/restore',
@@ -194,7 +194,7 @@ describe('a test client that calls every operation', () => {
 
   test("gets bodies that match the document's schemas, and the examples match them too", () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true })
-    // ajv-formats is CommonJS; its types hide that the import is the function itself.
+    // ajv-formats is CommonJS; its types do not show that the import is the function itself.
     ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
     // Formats that ajv-formats does not know.
     for (const format of ['idn-email', 'date-or-time']) ajv.addFormat(format, true)

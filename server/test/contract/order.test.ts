@@ -1,4 +1,4 @@
-/** The order of the checks of a call: token, role, input, record, conflict (decisions §1). */
+/** The order in which the service checks a call: token, role, input, record, conflict (decisions §1). */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

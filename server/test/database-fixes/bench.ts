@@ -1,4 +1,4 @@
-/** A database with its fixes, checked and repaired as self-healing does it. */
+/** A database with its fixes. The helpers check and repair it as self-healing does. */
 import { expect } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { ownerClient } from '../../src/platform/db/connection.ts'

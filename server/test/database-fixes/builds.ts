@@ -3,7 +3,10 @@ import { ownerClient } from '../../src/platform/db/connection.ts'
 import { atTheEnd } from '../support/at-the-end.ts'
 import type { Bench } from './bench.ts'
 
-/** Opens a connection with an open transaction. Every concurrent build waits for its snapshot at the end. */
+/**
+ * Opens a connection with an open transaction. At its end, every concurrent index build waits for that transaction's
+ * snapshot.
+ */
 export async function openTransaction(
   { database }: Bench,
   text = 'begin isolation level repeatable read; select from journal limit 1',

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await sql(entry)
 })
 
-/** Returns all indexes, with whether they are valid and what they are attached to. */
+/** Returns all indexes, whether they are valid, and the index to which each is attached. */
 const state = () =>
   sql<{ name: string }>(`
     select c.relname as name, i.indisvalid as valid, i.indisunique, up.inhparent::regclass::text as parent,

@@ -60,7 +60,7 @@ it('creates the partitions of next month and tomorrow with the triggers and poli
   const { findings, looked_at } = await bench.look('database.partitions')
   days.push(await today())
   expect(looked_at).toBe(8)
-  // Covers two days in case midnight passes. Yesterday's partition is no longer needed.
+  // Tries two days, in case midnight passes during the test. By then yesterday's partition is no longer needed.
   const missingOn = (date: string) => lost.filter((name) => neededOn(date).includes(name))
   expect(days.map(missingOn)).toContainEqual(
     findings.map(({ subject }) => subject.replace('partition ', '')),

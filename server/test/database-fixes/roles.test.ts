@@ -1,4 +1,7 @@
-/** Roles of the service with too many rights. Runs on its own server, because roles belong to the server. */
+/**
+ * Roles of the service with too many rights. The test uses a separate server, because all databases of a server share
+ * their roles.
+ */
 import { beforeAll, expect, it } from 'vitest'
 import { migrate } from '../../src/platform/schema/migrate.ts'
 import { databaseOn } from '../support/database.ts'

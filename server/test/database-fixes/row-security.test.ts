@@ -24,7 +24,7 @@ it('enables and forces row-level security on tables and partitions', async () =>
   await sql(`alter table patients disable row level security; alter table users no force row level security;
     alter table ${part?.name} no force row level security`)
   expect(await sql(OPEN)).toHaveLength(3)
-  // The schema fix does not report these findings, because this fix repairs them.
+  // The schema fix does not report these findings, because the row security fix repairs them.
   await bench.differ()
   const findings = await bench.mend(
     KEY,

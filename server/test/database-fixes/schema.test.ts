@@ -1,4 +1,7 @@
-/** The finding for operators: each difference between the live schema and the release's, and the guard of restores. */
+/**
+ * The schema fix reports each difference between the live schema and the release's schema to operators. The same
+ * comparison guards restores.
+ */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, inject, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
@@ -10,10 +13,13 @@ import { silentLog, withDatabase } from '../support/server-address.ts'
 import { type Bench, openBench } from './bench.ts'
 
 const KEY = 'database.schema'
-/** Shared by concurrent runs and left in place, because roles belong to the cluster. */
+/**
+ * A role that concurrent runs share. The test does not remove it, because all databases of the server share their
+ * roles.
+ */
 const STRANGER = 'wardkeep_fixes_test'
 
-/** One database for all tests; each adds its own differences. */
+/** One database for all tests. Each test adds its own differences. */
 let bench: Bench
 
 beforeAll(async () => {
@@ -265,7 +271,7 @@ it('reports a collation with another version than its indexes, until both are re
     await client.connect()
     await client.query(text).finally(() => client.end())
   }
-  // ICU sorts the text of this database, unlike that of the templates.
+  // Text in this database sorts by an ICU collation, unlike in the templates.
   const name = `wk_${randomBytes(6).toString('hex')}`
   await administer(`create database ${name} template template0 encoding 'UTF8'
     locale_provider icu icu_locale 'en' locale 'C'`)

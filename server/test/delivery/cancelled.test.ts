@@ -15,7 +15,7 @@ let receiver: Receiver
 let webhook: TestWebhook
 let event: { id: number; created_at: string }
 let node: DeliveryNode
-/** Answers the message that is being sent. */
+/** Responds to the message that is being sent. */
 let answer: (status: number) => void
 
 beforeEach(async () => {
@@ -46,7 +46,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Requests and queues a replay, waits until its message is being sent, and cancels it. */
+/** Requests and queues a replay, waits until one of its messages is being sent, and then cancels the replay. */
 async function cancelUnderWay(): Promise<void> {
   const { db } = scene
   const { id: webhook_id, tenant_id } = webhook
@@ -60,7 +60,7 @@ async function cancelUnderWay(): Promise<void> {
   await cancelReplay(scene, { id, tenant_id, webhook_id }, signal)
 }
 
-/** Answers the message, and waits until the result is recorded. */
+/** Responds to the message with this status, and waits until the result is recorded. */
 async function end(status: number): Promise<void> {
   answer(status)
   await node.stop(20_000)

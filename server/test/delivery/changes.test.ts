@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene, type Scene, SECRET, type TestWebhook } from './scene.ts'
 
-/** Keeps a claimed queue with its process for the whole test. */
+/** Keeps a claimed queue leased to the process for the whole test. */
 const HELD = { idleTimeoutMs: 3_600_000 }
 
 let scene: Scene
@@ -56,7 +56,7 @@ describe('a new webhook URL', () => {
     const webhook = await scene.webhook(tenant, before.url)
     const { pass, open } = gate()
     let isTaken = false
-    // Waits after the worker has read the URL, and before the worker decrypts the secret.
+    // Pauses the worker after it has read the URL and before it decrypts the secret.
     const keyRing = (ring: KeyRing): KeyRing => ({
       ...ring,
       async ofTenant(...asked) {
@@ -166,7 +166,7 @@ test('a withdrawn webhook secret no longer signs, on any node', async () => {
 })
 
 describe('a webhook of an inactive tenant', () => {
-  /** Changes the tenant as the operator of the platform does. */
+  /** Activates or deactivates the tenant as the platform operator does. */
   const setActive = (is_active: boolean) =>
     scene.db.acrossTenants(async (tx) => {
       await tx.db.updateTable('tenants').set({ is_active }).where('id', '=', tenant).execute()
@@ -232,7 +232,7 @@ describe('an inactive webhook', () => {
     await arrivedAt(before)
     await scene.change(webhook, INACTIVE)
     const events = [await scene.event(tenant), await scene.event(tenant)]
-    // Once the other webhook has received the events, this one would have received them too.
+    // Once the other webhook has received the events, this webhook would have received them too, if they were sent.
     await arrivedAt(after, 3)
     expect(before.received).toHaveLength(1)
     await scene.change(webhook, { is_active: true, disabled_reason: null })

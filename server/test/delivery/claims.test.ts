@@ -1,4 +1,4 @@
-/** How processes claim webhook queues, keep leases, and store the queue state on release. */
+/** How processes claim webhook queues, keep their leases, and store the state of a queue when they release it. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
   type ClaimedQueue,
@@ -185,7 +185,7 @@ describe('the lease of a webhook queue', () => {
     expect(await scene.db.acrossTenants((tx) => renewLeases(tx, [state]))).toEqual([
       { id: webhook.id, isRenewed: false, isLost: true },
     ])
-    // No other worker sends what is still being sent.
+    // No other worker may send a message that is still being sent.
     expect(await claim('two')).toEqual([])
     await scene.db.acrossTenants((tx) => releaseQueues(tx, [state]))
     expect(await scene.queue(webhook)).toMatchObject({

@@ -1,4 +1,4 @@
-/** A process without change notifications uses the current settings after its next heartbeat. */
+/** A process that gets no change notifications uses the current settings after its next heartbeat. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
 import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
@@ -14,7 +14,7 @@ let webhook: TestWebhook
 let receiver: Receiver
 const old = newWebhookSecret()
 
-/** Starts a process that keeps its queue as long as possible, and has lost its listener connection. */
+/** Starts a process that keeps its queue as long as possible and has lost the connection for notifications. */
 beforeEach(async () => {
   scene = await openScene()
   tenant = await scene.tenant()
@@ -62,7 +62,7 @@ describe('a process without change notifications sends nothing more to a webhook
   })
 })
 
-/** Sends the next message. The process has to know the change by then. */
+/** Sends the next message. By then the process must know the change. */
 async function nextMessage(): Promise<void> {
   await untilLetGo()
   await scene.event(tenant)

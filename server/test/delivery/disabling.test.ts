@@ -78,7 +78,7 @@ describe('a webhook whose receiver answers 410', () => {
     const first = await scene.event(tenant)
     await untilInactive(webhook)
     const sent = receiver.received.length
-    // Once another receiver has the second event, this receiver would have it too.
+    // Once the other receiver has the second event, this receiver would have it too, if it were sent.
     const other = await openReceiver()
     await scene.webhook(tenant, other.url)
     const second = await scene.event(tenant)
@@ -163,7 +163,10 @@ test('deactivating a webhook of the platform tenant notifies the superadmins', a
   expect(node.mails.map(({ to }) => to)).toEqual(['root@platform.test'])
 })
 
-/** Creates a webhook that has failed since this time. `failing` deactivates it, as a process would. */
+/**
+ * Creates a webhook that has failed since this time. The returned `failing` function reports another failure, which
+ * deactivates the webhook.
+ */
 async function failingWebhook(since: string) {
   const webhook = await scene.webhook(tenant, 'https://receiver.test/')
   await scene.database.sql('update webhook_queues set failing_since = $1', [since])

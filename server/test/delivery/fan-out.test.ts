@@ -147,7 +147,7 @@ test('an event on a day without a partition creates that partition', async () =>
   const tenant = await scene.tenant()
   const webhook = await scene.webhook(tenant, URL)
   await sql(`update webhooks set created_at = '2020-01-01'`)
-  // Covers the last moment of one day and the first of another, in one batch.
+  // Adds entries at the last moment of one day and the first moment of another day to one batch.
   for (const at of ['2020-01-15T23:59:59.999Z', '2020-01-17T00:00:00.000Z'])
     await sql(
       `insert into journal (tenant_id, action, resource_type, created_at)
@@ -213,7 +213,7 @@ test('a delivery makes only the queue of its own webhook due', async () => {
   const due = (await scene.queue(one)).due_at
   expect(due).not.toBeNull()
   expect((await scene.queue(other)).due_at).toBeNull()
-  // A later event does not postpone a queue that is already due.
+  // A later event must not postpone a queue that is already due.
   await scene.event(tenant, 'user.updated')
   await allRead()
   expect((await scene.queue(one)).due_at).toBe(due)

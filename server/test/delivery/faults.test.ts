@@ -1,4 +1,4 @@
-/** Internal faults affect only their own webhook, and their log lines contain no secrets. */
+/** An internal error affects only its own webhook, and its log line contains no secrets. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { resetCircuit } from '../../src/features/webhooks/engine/queues.store.ts'
 import { openSecrets } from '../../src/features/webhooks/registrations/secrets.ts'
@@ -211,7 +211,7 @@ test('deleting a webhook while a message is being sent leaves no recorded attemp
   await until('it has been answered', () =>
     node.logged.find(([, fields]) => fields.webhook_id === webhook.id),
   )
-  // This delivery is recorded after the deleted delivery.
+  // The worker records this delivery after the deleted delivery.
   await scene.event(tenant)
   await scene.untilSettled(other, 2)
   expect(await scene.attempts(webhook)).toEqual([])

@@ -1,4 +1,4 @@
-/** A process loses its leases for a while, and then claims its own queues again. */
+/** A process loses its leases for a while, and then claims the same queues again. */
 import { expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
 import { openReceiver } from '../support/receiver.ts'
@@ -26,7 +26,7 @@ test('a process does not resend messages in flight when its lease expires', asyn
     'it is claimed anew',
     async () => (await scene.queue(webhook)).epoch > epoch || undefined,
   )
-  // The new claim has also fetched and sent deliveries.
+  // Checks that the process also fetches and sends deliveries after the new claim.
   await scene.event(tenant)
   await until('a fourth is under way', () => receiver.open() === 4 || undefined)
   open()

@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Begins a transaction that commits once the gate is open. */
+/** Begins a transaction. The transaction commits once the gate is open. */
 function begin(work: (tx: TenantTx) => Promise<unknown>) {
   const { pass, open }: Gate = gate()
   const state = { isWorking: false }
@@ -37,7 +37,7 @@ function begin(work: (tx: TenantTx) => Promise<unknown>) {
     await pass
   })
   return {
-    /** Waits until the transaction has done its work, and only has to commit. */
+    /** Waits until the transaction has done its work and only the commit is left. */
     worked: () => until('the transaction has done its work', () => state.isWorking || undefined),
     async commit() {
       open()
@@ -46,7 +46,7 @@ function begin(work: (tx: TenantTx) => Promise<unknown>) {
   }
 }
 
-/** Waits until a transaction waits for another one's lock. */
+/** Waits until a transaction waits for a lock of another transaction. */
 async function untilOneWaits(): Promise<void> {
   await until('one waits for the other', async () => {
     const [row] = await scene.database.sql<{ waits: boolean }>(
@@ -83,10 +83,10 @@ async function fanOut(tx: TenantTx): Promise<void> {
 
 describe('an event added while its webhook queue is being released', () => {
   /**
-   * The releasing process must not read pending deliveries before the fan-out has committed. It would see
-   * none, write "idle" over a queue that the fan-out found due already, and leave the delivery
-   * to the next event. So it tries the fan-out's lock first, without waiting, and retries later
-   * if another transaction has the lock.
+   * The process that releases the queue must not read pending deliveries before the fan-out has committed. Otherwise
+   * the process would see none and mark as idle a queue that the fan-out has found due. The delivery would then wait
+   * for the next event. The process therefore tries to take the fan-out's lock without waiting. If another transaction
+   * has the lock, the process retries later.
    */
   test('leaves the queue due if the event is added before the release', async () => {
     const queue = await held()
@@ -117,7 +117,7 @@ describe('an event added while its webhook queue is being released', () => {
 test('a claim does not wait for an event that is being added, and the next claim finds the queue', async () => {
   const claim = () =>
     scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 1, now: iso() }))
-  // Makes the queue due by an earlier event, so that only the event being added keeps it from the claim.
+  // An earlier event makes the queue due, so that only the fan-out in progress keeps it from being claimed.
   await scene.db.acrossTenants(fanOut)
   const adding = begin(fanOut)
   await adding.worked()

@@ -64,7 +64,7 @@ describe('a webhook queue that another transaction has locked', () => {
   })
 })
 
-/** Returns a delivery after `count` attempts, as read for the next attempt. */
+/** Returns a delivery after `count` attempts, as the worker reads it before the next attempt. */
 async function tried(count = 3): Promise<DueDelivery> {
   const event = await scene.event(webhook.tenant_id)
   const [delivery] = await scene.db.acrossTenants(async (tx) => {
@@ -98,7 +98,7 @@ const record = (delivery: DueDelivery, status: DeliveryResult['status'], due_at:
 }
 
 describe.each([0, 3])('a delivery that is queued again during its attempt after %i', (count) => {
-  /** Returns a delivery like `tried`, whose attempts are reset in the meantime. */
+  /** Returns a delivery like `tried`. After it was read, its attempts are reset in the database. */
   async function queuedAgain(): Promise<DueDelivery> {
     const delivery = await tried(count)
     await scene.db.inTenant(webhook.tenant_id, (tx) => queueAgain(tx, delivery, iso()))

@@ -1,4 +1,4 @@
-/** The path of an event from the journal to a receiver: message, signatures and number of deliveries. */
+/** The path of an event from the journal to a receiver: its message, its signatures, and how often it is delivered. */
 import { describe, expect, test } from 'vitest'
 import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { SECOND } from '../../src/lib/clock.ts'

@@ -37,7 +37,7 @@ test('three processes deliver each of 300 events to 30 webhooks once', async () 
     for (const requests of byWebhook.values())
       expect(requests.map(({ id }) => id).sort()).toEqual([...(sent[index] ?? [])].sort())
   }
-  // Every process sent messages, and no two processes sent the same one.
+  // Checks that every process sent messages, and that no two processes sent the same message.
   const lines = nodes.map(({ logged }) => logged)
   expect(lines.filter((each) => each.some(([, , text]) => text === 'webhook attempt'))).not.toEqual(
     [],

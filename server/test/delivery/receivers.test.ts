@@ -1,4 +1,4 @@
-/** A receiver's responses control the number of concurrent messages. */
+/** The responses of a receiver determine how many messages it gets concurrently. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -17,8 +17,8 @@ beforeEach(async () => {
 })
 
 /**
- * Opens a receiver that takes a moment to answer, and counts its concurrent requests.
- * It answers no request before `enough` have come.
+ * Opens a receiver that takes a moment to answer, and counts its concurrent requests. The receiver responds only after
+ * `enough` requests have arrived.
  */
 async function openCounter(reply: () => Reply) {
   const now = { running: 0, most: 0, enough: 1 }
@@ -94,7 +94,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
     expect(sent).toEqual([4, 6, 7, 8])
     expect(most).toEqual([4, 2, 1, 1])
 
-    /** Waits for the end of a burst of messages. Returns the length of the pause after it. */
+    /** Waits until a burst of messages has ended. Returns the length of the pause that follows. */
     async function pausedAfter(burst: number): Promise<number> {
       await until('the burst is over', async () => {
         const { failures } = await scene.queue(webhook)
@@ -121,7 +121,7 @@ describe('a receiver that answers 503 to every third message', () => {
     const withTries = async (tries: number) =>
       (await scene.deliveries(webhook)).filter(({ attempts }) => attempts >= tries)
     await until('each has been tried', async () => (await withTries(1)).length === 240 || undefined)
-    // On a slow run, the earliest failures are already due again; no other message came twice.
+    // On a slow run, the earliest failed messages may already be due again. No other message may arrive twice.
     const ids = receiver.received.map(({ id }) => id)
     const again = ids.filter((id, index) => ids.indexOf(id) < index)
     expect(again.length).toBeLessThanOrEqual(80)
@@ -150,7 +150,7 @@ describe('a receiver that keeps failing', () => {
 
   test('is sent one probe at a time, with pauses that double', async () => {
     const { receiver, now, webhook, first } = await failing()
-    // The five messages that opened the circuit breaker, and those in flight at that time.
+    // Counts the five messages that opened the circuit breaker, and the messages that were in flight at that time.
     const before = receiver.received.length
     expect(before).toBeGreaterThanOrEqual(5)
     expect(before).toBeLessThanOrEqual(8)

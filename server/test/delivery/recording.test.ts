@@ -1,4 +1,7 @@
-/** Attempts are recorded once each, even around an unrecordable attempt and after a database outage. */
+/**
+ * The worker records each attempt exactly once, even next to an attempt that cannot be recorded, and after a database
+ * outage.
+ */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import {
   type DeliveryResult,
@@ -73,7 +76,7 @@ const refused = (delivery: DueDelivery): DeliveryResult => ({
 const record = (...results: DeliveryResult[]) =>
   scene.db.acrossTenants(async (tx) => recordResults(tx, results, iso()))
 
-/** Opens a result writer, and collects what happens to each result. */
+/** Opens a result writer, and collects the outcome of each result. */
 function recording(db: Scopes = scene.db) {
   const results = createResultWriter(db, scene.clock, silentLog)
   const heard = new Map<number, boolean>()
@@ -121,7 +124,7 @@ describe('recording a delivery attempt', () => {
   test('leaves all attempts to a delivery that was queued again in the meantime', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
-    // The tenth attempt is running when someone queues the delivery again.
+    // Someone queues the delivery again while its tenth attempt is running.
     const last = { ...delivery, attempts: 9, retry_step: 9 }
     await scene.database.sql('update webhook_deliveries set attempts = 9, retry_step = 0')
     const [before] = await scene.deliveries(webhook)

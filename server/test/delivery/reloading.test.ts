@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 const iso = () => new Date(scene.clock.now()).toISOString()
 
-/** Waits until the node is notified of `topic` because of `work`. */
+/** Waits until `work` has notified the node of `topic`. */
 async function heard(node: DeliveryNode, topic: Topic | null, work: () => unknown): Promise<void> {
   const topics: (Topic | null)[] = []
   const end = node.changes.subscribe((one) => topics.push(one))

@@ -26,7 +26,10 @@ async function tried(webhook: TestWebhook, times: number) {
   return row
 }
 
-/** Returns a function that waits until a healthy receiver gets a new event, and so everything sent before. */
+/**
+ * Returns a function that publishes an event to a healthy receiver and waits for it. By then the node has sent all
+ * earlier messages too.
+ */
 async function sentinel(): Promise<() => Promise<void>> {
   const receiver = await openReceiver({ clock: scene.clock })
   await scene.webhook(tenant, receiver.url)
@@ -76,7 +79,7 @@ describe('a refused delivery', () => {
       const row = await tried(webhook, index + 1)
       const { started_at } = (await scene.attempts(webhook)).at(-1) ?? { started_at: '' }
       const waits = Date.parse(row?.due_at) - Date.parse(started_at)
-      // The time is a little after the tenth attempt, because the response took some time.
+      // The time exceeds that of the tenth attempt slightly, because the response took some time.
       expect(waits / wait).toBeGreaterThanOrEqual(0.9)
       expect(waits).toBeLessThanOrEqual(1.1 * wait + SECOND)
       scene.clock.advance(inMs(row))

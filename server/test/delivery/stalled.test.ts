@@ -11,7 +11,7 @@ let scene: Scene
 let stalled: Receiver
 let healthy: Receiver
 
-/** Fewer slots than the stalled receivers would fill by far. */
+/** Far fewer slots than the stalled receivers would fill. */
 const NARROW: Partial<Tuning> = { quick: 8, queues: 4, slowAfterMs: 50 }
 
 beforeEach(async () => {
@@ -20,7 +20,9 @@ beforeEach(async () => {
   healthy = await openReceiver({ clock: scene.clock })
 })
 
-/** Makes eight webhooks of a tenant wait for responses that never arrive, each with its maximum of messages. */
+/**
+ * Makes eight webhooks of a tenant wait for responses that never arrive. Each has the maximum of messages in flight.
+ */
 async function stall(tenant: number, tuning: Partial<Tuning>): Promise<void> {
   for (let count = 0; count < 8; count += 1)
     await scene.webhook(tenant, `${stalled.url}/${count}`, { events: ['user.*'] })
@@ -29,7 +31,7 @@ async function stall(tenant: number, tuning: Partial<Tuning>): Promise<void> {
   await until('all stall', () => stalled.open() === 32 || undefined)
 }
 
-/** Expects that no stalled request has ended, neither with a response nor at its deadline. */
+/** Expects that no stalled request has ended, either with a response or at its deadline. */
 const stillStalls = () => expect(stalled.open()).toBe(stalled.received.length)
 
 describe('eight receivers of one tenant that never respond', () => {
@@ -99,7 +101,7 @@ test('a tenant with many webhooks does not delay the webhook of another tenant',
   const waits = async () => (await scene.deliveries(webhook)).length > 0 || undefined
   await until('the other one waits', waits)
   open()
-  // The many webhooks never catch up: they get far more than they can send.
+  // The many webhooks always have pending messages, because they get far more events than the process can send.
   let isWaiting = true
   const publishing = (async () => {
     while (isWaiting) await publish()

@@ -120,7 +120,7 @@ describe('a process that shuts down', () => {
     await isLocked
     const ended: string[] = []
     const stopped = node.stop(60_000).then(() => ended.push('the stop'))
-    // The process keeps retrying while the row is locked, long after all other work has ended.
+    // The process keeps retrying while the row is locked, even long after all other work has ended.
     const before = looks
     await until('it has come back for it', () => looks > before + 10 || undefined)
     ended.push('the lock')
@@ -139,7 +139,7 @@ describe('a process that shuts down', () => {
 })
 
 describe('a process that has lost the database', () => {
-  /** Starts a process that stalls while sending, and then cannot reach the database. */
+  /** Starts a process that stalls while sending and then loses the database. */
   async function lost() {
     const proxy = await proxyTo(scene.database)
     const { pass, open } = gate()

@@ -29,13 +29,13 @@ test.each([1, 2])(
     const receiver = await openReceiver()
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, receiver.url)
-    // Releases a queue as soon as it is idle. The process checks for idle queues every tenth of a second.
+    // Uses queues that the process releases as soon as they are idle, which it checks every tenth of a second.
     for (let count = 0; count < nodes; count += 1)
       await startNode(scene, { tuning: { ...DEAF, idleTimeoutMs: 0 } })
     for (let count = 0; count < 40; count += 1) {
       await scene.event(tenant)
       await until('it has arrived', () => receiver.received.length > count || undefined)
-      // Varies the delay, so that events arrive at different moments of the release.
+      // Varies the delay, so that the events arrive at different points of the release.
       await scene.database.sql('select pg_sleep($1::float8)', [((count * 7) % 110) / 1000])
     }
     await scene.untilSettled(webhook, 40)

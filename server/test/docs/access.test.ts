@@ -1,4 +1,4 @@
-/** docs/reference/access.md lists who may call each operation, as the operations themselves declare it. */
+/** docs/reference/access.md lists the roles that may call each operation. The list must match the operations. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { openService, type Service } from '../support/service.ts'

@@ -1,4 +1,7 @@
-/** Tests the client as its users get it: packed, installed into an empty folder, and run as its README says. */
+/**
+ * Tests the client package as its users get it: packed, installed into an empty folder, and run as the README
+ * describes.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'

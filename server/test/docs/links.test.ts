@@ -6,12 +6,12 @@ import { documents, proseOf, ROOT, textOf } from './documents.ts'
 
 interface Link {
   from: string
-  /** The path from the root; the document itself for a link with only an anchor. */
+  /** The target as a path from the root. For a link with only an anchor, this is the document itself. */
   to: string
   anchor: string | undefined
 }
 
-/** A smaller number means that the test did not find the documents. */
+/** With a smaller number, the test has not found the documents. */
 const FEWEST_DOCUMENTS = 25
 const FEWEST_LINKS = 80
 

@@ -20,7 +20,7 @@ let files: string[]
 let everything: string
 
 beforeAll(async () => {
-  // The comparisons in bench have their own variables, which only their README documents.
+  // Ignores the comparisons in bench, whose variables only their README documents.
   const documented = (await documents()).filter((file) => !file.startsWith('bench/'))
   files = [...documented, ...CONTAINERS]
   everything = files.map(textOf).join('\n')
@@ -64,7 +64,7 @@ describe('variables', () => {
     expect(setIn('compose.yaml')).toEqual(
       expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE']),
     )
-    // The commands at the top write the other variables into the environment file of the service.
+    // The commands at the top of compose.yaml write the other variables into the service's environment file.
     expect(textOf('compose.yaml')).toMatch(/^# +printf 'PUBLIC_URL=.+' > wardkeep\.env$/m)
     expect(textOf('compose.yaml')).toContain('env_file: [wardkeep.env]')
   })

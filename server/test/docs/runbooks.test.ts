@@ -29,7 +29,10 @@ beforeAll(async () => {
 
 /** The commands of the runbooks, and of the guides for operators and administrators. */
 const PAGES = 'docs/{runbooks,how-to/{operate,administer}}/*.md'
-/** Guides also show configuration files, and commands that only work on a machine that is set up. */
+/**
+ * Returns whether a block is a configuration file, or a command that only works on a prepared machine. Guides contain
+ * both.
+ */
 const isConfiguration = (file: string, language: string) =>
   file.startsWith('docs/how-to/') && language !== 'sh'
 
@@ -47,7 +50,7 @@ const BLOCKS = new Map<string, { language: string; block: string }>(
 )
 const ran = new Set<string>()
 
-/** Returns the text of a block, with other values in place of those of its example. */
+/** Returns the text of a block, with other values in place of its example values. */
 function blockOf(name: string, values: Record<string, string> = {}): string {
   ran.add(name)
   return Object.entries(values).reduce((text, [example, value]) => {
@@ -67,7 +70,7 @@ async function run(
   return ended.stdout
 }
 
-/** Returns the variables of a command on the database of the service. */
+/** Returns the variables for a command on the database of the service. */
 const beside = () => ({
   DATABASE_URL: service.database.url,
   ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
@@ -81,7 +84,7 @@ async function runCommand(runbook: string): Promise<string> {
   return /with the password (\S+)/.exec(printed)?.[1] ?? ''
 }
 
-/** Signs in with a printed password, and chooses another. Returns the token. */
+/** Signs in with a printed password, and chooses another one. Returns the token. */
 async function chooseAfter(printed: string, chosen: string): Promise<string> {
   const first = await signIn(printed)
   expect(first.body).toMatchObject({ password_change_required: true })
@@ -106,7 +109,7 @@ async function enrol(): Promise<void> {
   expect((await step('enable', { code: codeOf(service, secret) })).status).toBe(200)
 }
 
-/** Manual changes reach the nodes like any other change. */
+/** Nodes notice a manual change in the same way as any other change. */
 const untilSignedOut = ({ token }: Person) =>
   expect
     .poll(async () => (await service.call('GET', '/api/users/me', { token })).status, {

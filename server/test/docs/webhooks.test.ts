@@ -25,7 +25,7 @@ describe('the documented example of a webhook message', () => {
   const secrets = page.match(/whsec_[A-Za-z0-9+/=]{8,}/g)
 
   test('verifies with the documented secret, and with no other secret', () => {
-    // The library accepts only messages of the last minutes.
+    // The library accepts only messages of the last few minutes, so the clock is set to the example's time.
     vi.useFakeTimers({ toFake: ['Date'], now: Number(headers['webhook-timestamp']) * 1000 })
     expect(secrets).toHaveLength(1)
     const verify = (secret: string) => new Webhook(secret).verify(JSON.stringify(message), headers)

@@ -1,5 +1,5 @@
 /**
- * A rotation does not re-read rows that it has finished, even if dead rows accumulate or it waits for a transaction.
+ * A rotation reads each finished row only once, even while dead rows accumulate and while it waits for a transaction.
  */
 import pg from 'pg'
 import { afterEach, expect, test, vi } from 'vitest'

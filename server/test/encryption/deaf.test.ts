@@ -29,7 +29,7 @@ test('a node without notifications loses no data in a rotation, and drops its ol
   for (let made = 0; made < 12; made += 1)
     patients.push(await scene.patient({ full_name: `Paula Old${made}` }))
 
-  // The keys of such a node, accessible to the test.
+  // The keys of a node without notifications, accessible to the test.
   const changes = watchChanges(address, silentLog, systemTime)
   const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })
   atTheEnd(async () => {

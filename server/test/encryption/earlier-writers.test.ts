@@ -1,4 +1,6 @@
-/** Transactions that began before a rotation may still write with the old keys: nothing is lost, and nobody waits. */
+/**
+ * A transaction that began before a rotation may still write with the old keys. No data is lost, and no request waits.
+ */
 import { expect, test } from 'vitest'
 import type { PatientFields } from '../../src/features/patients/records/fields.ts'
 import { sealFields } from '../../src/features/patients/records/record.ts'
@@ -42,7 +44,7 @@ async function insert(tx: TenantTx, keys: TenantKeys, fields: PatientFields): Pr
   return id
 }
 
-/** Begins a transaction of the clinic with its current keys, which stays open as long as `work` does. */
+/** Begins a transaction of the clinic with its current keys. The transaction stays open until `work` has ended. */
 async function beginWith<T>(
   service: Service,
   { clinic }: PatientScene,
@@ -82,7 +84,7 @@ test('a rotation re-encrypts rows that an older transaction writes with old keys
   })
 
   expect((await rotations.begin()).status).toBe(200)
-  // Each request is answered while the slow transaction is open.
+  // Checks that each request is answered while the slow transaction is still open.
   for (const { as, clinic } of [other, scene]) {
     const body = { full_name: 'Paula Beside', department_id: clinic.departmentId }
     const made = await as('doctor')('POST', '/api/patients', body)
@@ -121,7 +123,7 @@ test('old search tokens stay until the last transaction with old keys ends, so d
     return row?.has || undefined
   })
   await rotations.lookedAgain()
-  // The status names the transaction it waits for, and the log does so once.
+  // The status names the transaction that the rotation waits for. The log names it once.
   const [oldest] = await service.database.sql<{ pid: number; application: string }>(
     `select pid, application_name as application from pg_stat_activity
      where datname = current_database() and backend_type = 'client backend'

@@ -1,4 +1,4 @@
-/** A rotation also covers hidden records that may be needed later. They can be decrypted once they return. */
+/** A rotation also covers hidden records, which may become visible again. They must then be decryptable. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { SEALED } from '../../src/open-features.ts'
 import { furnishMessenger, furnishPatient, furnishPayment } from '../isolation/furnish.ts'
@@ -14,7 +14,7 @@ interface Furnished {
   clinic: Clinic
   patientId: number
   notificationId: number
-  /** The TOTP secret of a user who is blocked later. */
+  /** The TOTP secret of a user whom the test blocks later. */
   secret: string
   webhookId: number
 }
@@ -112,7 +112,7 @@ describe.each(['there', 'gone'] as const)('records of a clinic that was %s', (wh
   test('after a rotation, include a user who can be unblocked and sign in with a second factor', async () => {
     const { auditor } = of.clinic.people
     expect((await call('POST', `/api/admin/users/${auditor.id}/unblock`)).status).toBe(200)
-    // The code of the enrolment cannot be used again.
+    // Uses the next code, because the code from the enrolment cannot be used again.
     const body = {
       email: auditor.email,
       password: auditor.password,

@@ -1,4 +1,4 @@
-/** A row that cannot be re-encrypted does not keep other rows from the new keys. */
+/** A row that cannot be re-encrypted does not prevent the re-encryption of other rows. */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { openService } from '../support/service.ts'

@@ -5,7 +5,7 @@ import { fixIn, scanAndConfirm } from '../support/fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openRotations } from './scene.ts'
 
-/** Opens a service with encrypted records. `found` returns its findings. */
+/** Opens a service with encrypted records. `found` returns the findings of the fix. */
 async function scene(role: 'all' | 'api') {
   const service = await openService({ role })
   const { patient } = await openPatientScene(service)

@@ -1,4 +1,7 @@
-/** A key rotation is an event of the platform tenant: its webhooks and chats are notified, and no clinic is. */
+/**
+ * A key rotation is an event of the platform tenant. The platform's webhooks and chats are notified, and those of
+ * clinics are not.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { openScene, type Scene } from '../messenger/scene.ts'
 import type { Person } from '../support/clinics.ts'

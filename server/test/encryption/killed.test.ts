@@ -1,4 +1,7 @@
-/** Kills the service with -9 at each step of a rotation. The next start completes it, and every record is readable. */
+/**
+ * Kills the service with SIGKILL at each step of a rotation. The next start completes the rotation, and every record
+ * stays readable.
+ */
 import { expect, inject, test, vi } from 'vitest'
 import { insertPatients } from '../../src/features/patients/index.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
@@ -16,7 +19,7 @@ vi.setConfig({ testTimeout: inject('chaos') === 'full' ? 900_000 : 240_000 })
 
 const IS_FULL = inject('chaos') === 'full'
 const ROUNDS = IS_FULL ? 3 : 1
-/** More than a batch. */
+/** More patients than one batch contains. */
 const PATIENTS = 110
 
 interface Kill extends Step {
@@ -54,7 +57,7 @@ const STEPS = KILLS.filter(({ isRare }) => IS_FULL || !isRare)
 
 test('a rotation completes after a kill at each step', async () => {
   const database = await migratedDatabase()
-  // Another node, which runs no rotation and keeps running.
+  // Another node, which runs no rotation. The test does not kill it.
   const api = await openService({ database })
   const scene = await openPatientScene(api)
   const rotations = await openRotations(api)

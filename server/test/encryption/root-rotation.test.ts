@@ -1,4 +1,4 @@
-/** A new root key replaces the current one: re-encrypts everything at once, and loses nothing. */
+/** A new root key replaces the current one. All data is re-encrypted at once, and none is lost. */
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -89,7 +89,7 @@ async function rotate(from: Buffer, to: Buffer) {
   }
 }
 
-/** Returns the tables in which any column names this root key. */
+/** Returns the tables that contain the name of this root key in any column. */
 async function tablesSealedBy(key: Buffer): Promise<string[]> {
   const head = Buffer.concat([Buffer.of(2), Buffer.from(fingerprintOf(key), 'hex')])
   const tables = await sql<{ name: string }>(
@@ -137,7 +137,7 @@ describe('wardkeep keys rotate-root', () => {
 
   test('the test has data in each column to re-encrypt, and the root key encrypts no other column', async () => {
     await service.close()
-    // Prepares the last test with the content of a dump made now.
+    // Saves the current content, like a dump. The last test restores it.
     await sql('create schema dump')
     for (const { table } of [...ROOT_SEALED, registered('root_keys')])
       await sql(`create table if not exists dump.${table.replace('pgboss.', '')} as table ${table}`)

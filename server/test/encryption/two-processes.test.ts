@@ -1,4 +1,6 @@
-/** Two processes on one database: both write and read while keys rotate, and neither keeps entries of old keys. */
+/**
+ * Two processes on one database. Both write and read while keys rotate, and neither keeps cached records of old keys.
+ */
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
@@ -36,7 +38,7 @@ test('a rotation re-encrypts everything while two processes write', async () => 
     expect(status).toBe(200)
     return body
   }
-  /** Reads until the node answers from memory. */
+  /** Reads the record until the node answers from its cache. */
   const holds = (node: RunningService, id: number) =>
     until('the node holds the patient', async () => {
       const before = await misses(node)
@@ -58,7 +60,7 @@ test('a rotation re-encrypts everything while two processes write', async () => 
   })
   expect((await rotations.begin()).status).toBe(200)
   await held.met()
-  // Both nodes decrypted and cached the record with the old key.
+  // Makes both nodes decrypt and cache the record with the old key.
   for (const node of nodes) await holds(node, untouched)
 
   const write = async (node: RunningService, id: number) => {
@@ -73,7 +75,7 @@ test('a rotation re-encrypts everything while two processes write', async () => 
   await rotations.until('completed')
 
   for (const node of nodes) {
-    // Once the node knows that this patient changed, it knows everything that was committed before.
+    // Once the node knows of the change to this patient, it also knows of everything that was committed before.
     await until('the node has heard', async () => {
       const id = others[0] as number
       const body = { notes: crypto.randomUUID() }

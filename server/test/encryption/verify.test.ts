@@ -110,7 +110,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
   test('for a missing key-encryption key: all data keys that it encrypts', async () => {
     const [key] = await keys()
     const at = service.database
-    // Only a damaged database has this: the foreign key prevents it.
+    // Disables the foreign key check. Only a damaged database can have such a row.
     await at.sql('alter table data_keys disable trigger all')
     await at.sql('alter table key_encryption_keys disable trigger all')
     const [kek] = await at.sql<{ id: number; row: object }>(

@@ -1,4 +1,4 @@
-/** People read, search and write while keys rotate: no request is refused, and nothing is lost. */
+/** Users read, search and write while keys rotate. No request is refused, and no data is lost. */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
 import { forgive } from '../support/accounts.ts'
@@ -28,7 +28,7 @@ test('records written during a rotation stay, are found by search, and still col
       const body = { full_name: `Paula New${index}` }
       codes.add((await node.call('PUT', path, { token, body })).status)
       const double = { full_name: 'Paula Double', identifiers: [{ system, value: `v${index}` }] }
-      // So many refusals would be throttled.
+      // Resets the throttles, because this many refused sign-ins would be throttled.
       await forgive(service)
       codes.add((await node.call('POST', '/api/patients', { token, body: double })).status)
     }

@@ -1,4 +1,7 @@
-/** Kills the embedded database server with -9 under the running service, which answers 503 until it has recovered. */
+/**
+ * Kills the embedded database server with SIGKILL while the service runs. The service answers 503 until the server has
+ * recovered.
+ */
 import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { postmasterPid } from '../support/embedded.ts'

@@ -13,7 +13,7 @@ test('every operation responds as before when each table has an additional colum
   const walkable = await openWalkable()
   const { service } = walkable
   const { sql } = service.database
-  // Prepares every statement once, on the original tables.
+  // Makes the node prepare every statement once, while the tables are unchanged.
   const before = await walk(walkable)
   const tables = await sql<{ name: string }>(TABLES)
   expect(tables.length).toBeGreaterThan(15)

@@ -1,4 +1,7 @@
-/** Kills the service with -9 around each of its commits. Each payment answered with 200 is applied exactly once. */
+/**
+ * Kills the service with SIGKILL around each of its commits. A payment whose notification was answered with 200 is
+ * applied exactly once.
+ */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { holdUp } from '../support/hold-up.ts'
@@ -85,7 +88,7 @@ describe('a service killed while it handles a payment notification', () => {
     await kill(service)
     await held.release()
     expect(await inbox()).toEqual([{ state, times_received: 1 }])
-    // Simulates the end of the dead process's lease.
+    // Lets the lease of the dead process expire.
     await database.sql(
       "update payment_notifications set leased_until = now() where state = 'received'",
     )
@@ -102,7 +105,7 @@ test('a payment is applied once if the database restarts while it is applied, wi
   const held = await holdUp(database, { table: 'payments', moment: 'before' })
   expect(await send(service)).toBe(200)
   await held.met()
-  // Ends every connection, as a restart does, even with work in progress.
+  // Ends every connection, as a database restart does, even if work is in progress.
   await database.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,

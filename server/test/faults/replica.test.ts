@@ -23,7 +23,7 @@ import { startTwoServers, type TwoServers } from '../support/two-servers.ts'
 import { until } from '../support/until.ts'
 
 let servers: TwoServers
-/** Connects to the standby. */
+/** The address through which the service connects to the standby. */
 let path: TcpSwitch
 let service: Service
 let address: string
@@ -124,7 +124,7 @@ describe('a backup with a configured replica', () => {
   })
 })
 
-/** Opens the replica with its own log. */
+/** Opens the replica with a log that the test can read. */
 function replicaAt(url: string) {
   const logged: unknown[][] = []
   const at = (level: string) => (fields: unknown, message: unknown) =>
@@ -140,7 +140,7 @@ function replicaAt(url: string) {
   return { replica, logged }
 }
 
-/** Begins a backup whose store stops in the middle of the first attempt. */
+/** Begins a backup. Its store pauses in the middle of the first attempt. */
 async function inTheMiddle() {
   const [reached, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   onTestFinished(() => open.resolve())
@@ -220,7 +220,7 @@ const expected = async () =>
   ).map(({ id }) => id)
 
 describe('when a replica fails during a long read,', () => {
-  // More data than all buffers in between can take.
+  // Creates more data than all buffers on the way can hold.
   beforeAll(async () => {
     for (let part = 0; part < 20; part += 1) await fatten(service.database, clinic.id)
     await servers.replayed()
@@ -290,7 +290,7 @@ describe('a replica of the database', () => {
     const template = new URL(path.url)
     template.pathname = '/template1'
     const { line, replica } = await open(template.href)
-    // The roles belong to the cluster, so the connection itself works.
+    // All databases of the server share their roles, so the connection itself succeeds.
     expect(line?.reason).toBe('it is another database of the cluster')
     expect(replica.failingSince()).not.toBeNull()
   })

@@ -117,7 +117,7 @@ describe('the service refuses to start', () => {
   })
 
   test('on an invalid host name for the metrics listener', async () => {
-    // Longer than a DNS label may be.
+    // A host name that is longer than a DNS label may be.
     const more = { METRICS_HOST: 'a'.repeat(64), METRICS_PORT: '9090' }
     const lines = await refusedStart(on(await scratch(), more))
     expect(lines).toEqual([

@@ -1,4 +1,4 @@
-/** A signal stops the service: it finishes running requests, accepts no new ones, and ends in time. */
+/** A signal stops the service. The service finishes running requests, accepts no new ones, and ends in time. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
@@ -18,7 +18,7 @@ import { scratch } from '../support/scratch.ts'
 import { openSmtp } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 
-/** The ten seconds allowed for shutdown (decisions §12), and some for a busy machine to notice. */
+/** The ten seconds allowed for shutdown (decisions §12), plus a margin for a busy machine. */
 const IN_TIME = 15_000
 
 const endsInTime = async (service: RunningService): Promise<Ended> => {

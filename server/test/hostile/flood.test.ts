@@ -1,4 +1,4 @@
-/** Floods from a stranger over few connections: none makes the service hold much memory. */
+/** An attacker floods the service over few connections. No flood makes the service use much memory. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'

@@ -89,7 +89,7 @@ test('a request of a user who is blocked while its body arrives slowly has no ef
       (response) => resolve(response.resume().statusCode),
     )
     sending.once('error', reject)
-    // The server checks the request head when it reads it. The body arrives later.
+    // Continues once the server has read the request head. The body arrives later.
     service.app.server.server.once('request', () =>
       setImmediate(async () => {
         const { token } = clinic.people.admin
@@ -177,7 +177,7 @@ describe('other spellings of an e-mail address', () => {
     for (const spell of spellings) {
       const email = spell(address)
       const answer = await guess(email)
-      // A spelling that names the account counts towards its limit. Any other spelling is not the account.
+      // A spelling that matches the account counts towards its limit. Any other spelling does not match the account.
       const right = await service.call('POST', '/api/auth/login', {
         body: { email, password: PASSWORD, subdomain: 'north' },
       })

@@ -1,4 +1,4 @@
-/** Ambiguous requests on the wire are never read as two requests, and never leave their path. */
+/** The service never reads an ambiguous request as two requests, and never resolves it to another path. */
 
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -71,7 +71,7 @@ test("a body that breaks off is logged as the sender's fault, not as a database 
   socket.destroy()
   await closed
   expect(request.errored).toMatchObject({ code: 'ECONNRESET' })
-  // This request follows any bytes that the connection left behind.
+  // The next request would follow any bytes that the previous request left on the connection.
   await service.call('GET', '/healthz')
   const told = service.logged.slice(before).filter(([level]) => level !== 'info')
   expect(told).toEqual([])

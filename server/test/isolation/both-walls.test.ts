@@ -1,4 +1,6 @@
-/** Isolation of tenants as in production: by the queries and by row-level security together. */
+/**
+ * Isolation of tenants as in production, with both protections: the conditions in the queries, and row-level security.
+ */
 import { runTable } from './matrix.ts'
 
 runTable(async () => undefined)

@@ -77,8 +77,9 @@ describe('row-level security', () => {
     expect(open).toEqual([])
   })
 
-  // Key-encryption keys wrap the keys of all tenants and are wrapped themselves. Action names belong to the release.
-  // Invalidations carry ids alone, like notifications, which every role may receive.
+  // Some tables have no tenant policy. Key-encryption keys wrap the keys of all tenants and are wrapped themselves.
+  // Action names belong to the release. Invalidations contain only IDs, like notifications, which every role may
+  // receive.
   test('covers every table that the application role may read, except tables without a tenant', async () => {
     const readable = await sql<{ name: string }>(
       `select relname as name from pg_class
@@ -191,7 +192,7 @@ describe('a function that runs with the rights of its owner', () => {
        order by 1`,
     )
 
-  // Without pg_temp at the end, a temporary table would be found before all others.
+  // Without pg_temp at the end of the search path, PostgreSQL would search temporary tables first.
   test("searches its own schema first, and the caller's temporary schema last", async () => {
     const found = await definers()
     expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer,integer)')
@@ -211,7 +212,7 @@ describe('a function that runs with the rights of its owner', () => {
     await client.query(
       'set role wardkeep_platform; create temporary table journal (created_at date)',
     )
-    // One statement, so that both sides use the same month.
+    // Uses a single statement, so that both sides refer to the same month.
     const { rows } = await client.query(
       `select ensure_journal_partitions(months.ahead) as made
        from age(to_date(right($1, 7), 'YYYY_MM'), date_trunc('month', now() at time zone 'UTC')::date) as age,

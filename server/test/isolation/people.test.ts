@@ -1,4 +1,4 @@
-/** The rules for users and departments in a tenant, and for who may change whom. */
+/** The rules for users and departments of a tenant: which roles may change which users. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Clinic,

@@ -1,4 +1,7 @@
-/** Refused calls and their journal entries: of blocked users at sign-in, and of auditors outside the lists. */
+/**
+ * Refused calls and their journal entries, for blocked users who sign in and for auditors who call operations outside
+ * their lists.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
@@ -20,7 +23,7 @@ const login = (email: string, password: string, headers = {}) =>
     body: { email, password, subdomain: clinic.subdomain },
     headers,
   })
-/** Returns the journal entries of a call. Reading the audit log writes pending refusals first. */
+/** Returns the journal entries of a call. Reading the audit log first writes the pending refusals to it. */
 const entriesOf = async ({ headers }: Answer) => {
   await service.call('GET', '/api/admin/audit', { token: root.token })
   return service.database.sql(
@@ -152,7 +155,7 @@ describe('a failed sign-in', () => {
       action: 'auth.login_failed',
       tenant_id: clinic.id,
       resource_type: 'user',
-      // The caller has not signed in.
+      // The user is unknown, because the caller has not signed in.
       user_id: null,
       changes: { reason: 'invalid_credentials' },
     }

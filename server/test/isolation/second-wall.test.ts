@@ -1,4 +1,4 @@
-/** Isolation by row-level security alone: what the application role can do with plain SQL. */
+/** Isolation only by row-level security: the rows that the application role can read and change with plain SQL. */
 import type pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient } from '../../src/platform/db/connection.ts'

@@ -195,7 +195,7 @@ describe('a deleted tenant', () => {
       status: 200,
       body: { id: nurse.id },
     })
-    // Sessions that started before the deletion stay ended.
+    // Sessions from before the deletion do not become valid again.
     expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
     await expect(service.app.features.tenants.service.restore(clinic.id)).rejects.toMatchObject({
       status: 404,

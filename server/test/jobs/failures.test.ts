@@ -1,4 +1,4 @@
-/** Failures of jobs: handlers, processes and the database fail, and no job is lost. */
+/** Failures of jobs: when handlers, processes or the database fail, no job is lost. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ it('retries a failing job with growing delays, then marks it as failed and logs 
     return found?.state === 'failed' ? found : undefined
   })
   expect(attempts).toEqual([1, 2, 3, 4])
-  // The table stores only the kind of error, because messages quote their data.
+  // The table stores only the kind of error, because error messages may quote data.
   expect(row.output).toEqual({ name: 'Error', code: 'EFAR' })
   const errors = node.logged.filter(([level]) => level === 'error')
   expect(errors).toHaveLength(1)

@@ -1,4 +1,6 @@
-/** Jobs of a hung process: self-healing finds them after their lease has expired, and another process runs them. */
+/**
+ * Jobs of a process that hangs: self-healing finds them after their lease has expired, and another process runs them.
+ */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { beforeAll, expect, test } from 'vitest'
@@ -38,7 +40,9 @@ async function findingOf(node: JobsNode, key: string, { name }: JobKind<Data>) {
   return found.find(({ subject }) => subject === `jobs ${name}`)
 }
 
-/** Opens a node that starts the job and hangs, and a second node that looks after the lease has expired. */
+/**
+ * Opens a node that starts the job and then hangs. A second node checks for hanging jobs after the lease has expired.
+ */
 async function hanging(kind: JobKind<Data>) {
   const hung = openLazy()
   const attempts: number[] = []

@@ -1,4 +1,4 @@
-/** Jobs pause in maintenance mode, and continue after it without a failed attempt. */
+/** Jobs pause in maintenance mode. They continue afterwards without a failed attempt. */
 import { beforeAll, expect, test } from 'vitest'
 import { Problem } from '../../src/lib/problems.ts'
 import { jobKind } from '../../src/platform/jobs/index.ts'
@@ -20,7 +20,7 @@ test('no job starts in maintenance mode, and all waiting jobs start within secon
   resting.jobs.work(kind, async ({ n }) => void seen.push(`rested ${n}`), { pollSeconds: 3600 })
   await resting.jobs.start()
   await resting.db.acrossTenants((tx) => resting.jobs.send(tx, kind, { n: 1 }))
-  // Another node, which is not in maintenance mode, gets the job that this one returns.
+  // A node that is not in maintenance mode takes the job that the paused node returns to the queue.
   const awake = openNode(database)
   awake.jobs.work(kind, async ({ n }) => void seen.push(`awake ${n}`), { pollSeconds: 3600 })
   await awake.jobs.start()

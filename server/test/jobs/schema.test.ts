@@ -1,4 +1,4 @@
-/** The tables of jobs: they match the installed pg-boss, and only roles that need access have it. */
+/** The tables of jobs. They match the installed pg-boss, and only the roles that need access have it. */
 import pg from 'pg'
 import { getConstructionPlans, PgBoss } from 'pg-boss'
 import { expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Exports of the audit log over HTTP: complete, bounded in memory, harmless to spreadsheets, and journaled. */
+/**
+ * Exports of the audit log over HTTP are complete, use limited memory, are safe for spreadsheets, and are journaled.
+ */
 import { once } from 'node:events'
 import { type IncomingMessage, get as request } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
@@ -11,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const MIB = 2 ** 20
 const MANY = 60_000
-/** The length of the changes of each of the many entries. */
+/** The length of the `changes` field in each of the many entries. */
 const BYTES = 800
 
 let service: Service
@@ -44,7 +46,7 @@ function urlOf(query: Query): string {
   return `${address}/api/admin/audit/export?${new URLSearchParams(pairs)}`
 }
 
-/** Starts an export and reads nothing of its body. */
+/** Starts an export. Does not read its body. */
 async function open({ token }: Person, query: Query = {}): Promise<IncomingMessage> {
   const asking = request(urlOf(query), { headers: { authorization: `Bearer ${token}` } })
   asking.on('error', () => undefined)
@@ -68,7 +70,7 @@ async function exported(by: Person, query: Query) {
   return linesOf(await textOf(response)).map((line) => JSON.parse(line))
 }
 
-/** Returns the entries about the exports of a user. */
+/** Returns the entries about exports by a user. */
 const journaled = ({ id }: Person) =>
   service.database.sql<{ tenant_id: number; resource_type: string; changes: any; request: string }>(
     `select tenant_id::int, resource_type, changes, request_id::text as request from journal
@@ -183,7 +185,8 @@ describe('an export of many entries', () => {
     expect(ids.size).toBeGreaterThanOrEqual(MANY)
     expect(bytes).toBeGreaterThan(MANY * BYTES)
     expect(samples.length).toBeGreaterThan(5)
-    // Buffers are freed some time after collection, so a single sample may be high. A leak raises all samples.
+    // Takes the lowest of several samples, because buffers are freed some time after collection. A leak raises all
+    // samples.
     expect(Math.min(...samples.slice(-4))).toBeLessThan(20 * MIB)
     expect((await journaled(admin)).at(-1)?.changes).toMatchObject({ entries: ids.size })
   })
@@ -262,7 +265,7 @@ describe('the journal of exports', () => {
     const head = await service.call('HEAD', '/api/admin/audit/export', { token: person.token })
     expect(head.status).toBe(200)
     await service.call('GET', '/api/users/me', { token: person.token })
-    // No node is notified, so the session is still cached.
+    // Ends the session without notifying a node, so that the session is still cached.
     await service.database.sql('update sessions set ended_at = now() where user_id = $1', [
       person.id,
     ])

@@ -1,4 +1,4 @@
-/** The filters of the audit log, alone and combined, and the names beside the ids. */
+/** The filters of the audit log, alone and combined, and the names that are shown for IDs. */
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { StoredEntry } from '../../src/features/audit/audit.schema.ts'
 import { addNames } from '../../src/features/audit/names.store.ts'

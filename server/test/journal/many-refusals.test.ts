@@ -1,4 +1,4 @@
-/** Refusals of many sessions at once: each is counted, and none waits for another's row. */
+/** Refusals of many sessions at once. Each refusal is counted, and no session waits for the row of another session. */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
@@ -79,7 +79,7 @@ test('writing a due entry waits for no other session, so that deadlocks are impo
   await other.query('begin')
   await other.query('update refusals set count = count + 1 where session_id = $1', [LEAST])
   await Promise.all([count(2, MIDDLE), count(2, GREATEST)])
-  // The session that counts the third refusal may go on to any row of the others.
+  // The transaction that counts the third refusal may go on to any of the other rows.
   await other.query('update refusals set count = count + 1 where session_id = $1', [GREATEST])
   await other.query('commit')
   expect(await counted(2)).toEqual({ written: 2, waiting: 5 })

@@ -1,4 +1,4 @@
-/** Requests that change nothing: they create no journal entry, and so no webhook event. */
+/** Requests that change nothing create no journal entry, and therefore no webhook event. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { BUILT } from '../contract/operations.ts'
 import { type Clinic, makeClinic, signIn, superadmin } from '../support/clinics.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   patientId = (await service.call('POST', '/api/patients', { token, body: patient })).body.id
 })
 
-/** Returns the entries about changes. A shown record is an entry each time. */
+/** Returns the entries about changes. Excludes the entries about shown records, which every read creates. */
 const entries = async () =>
   (
     await service.database.sql<{ count: number }>(
@@ -35,7 +35,7 @@ interface Put {
 
 const ofNurse = () => ({ user_id: clinic.people.nurse.id })
 
-/** Every PUT with the state of its record after the call. A password is different each time. */
+/** Every PUT with the state of its record after the call. Setting a password always changes the record. */
 const PUTS: Record<string, Put | 'sets a password'> = {
   '/api/admin/tenants/{tenant_id}': {
     who: 'admin',

@@ -1,4 +1,6 @@
-/** A journal reader that falls behind: the health check names the cause, and a blocking transaction can be ended. */
+/**
+ * A journal reader that falls behind. The health check names the cause, and an operator can end a blocking transaction.
+ */
 import { sql } from 'kysely'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -25,7 +27,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
-/** Returns the fixes and the health of the webhooks' reader, some minutes later. */
+/** Returns the fixes and the health of the webhooks' reader as they are some minutes later. */
 function later(of: Service, minutes: number, waits = false) {
   const clock = { now: () => Date.now() + minutes * MINUTE }
   const readers = openReaders({ db: of.app.db, clock, waits: () => waits })
@@ -47,7 +49,7 @@ function later(of: Service, minutes: number, waits = false) {
 }
 
 async function isWell(minutes = 10): Promise<void> {
-  // A transaction of another database can briefly hold entries back.
+  // Waits, because a transaction of another database can briefly delay the reading of entries.
   await untilRead(service.database, 'webhooks')
   await until(
     'nothing is found',
@@ -65,7 +67,7 @@ const write = async () => {
   expect(answer.status).toBe(200)
 }
 
-/** Opens a connection to the database that has written and does not commit. */
+/** Opens a connection to the database that has written a row and does not commit. */
 async function holder(lock?: number) {
   const client = ownerClient(service.database.address)
   client.on('error', () => undefined)
@@ -121,7 +123,7 @@ test('a connection that ended between check and fix is reported as gone, not as 
   const [finding] = await readers.find('journal.held_back')
   const repaired = await readers.fix('journal.held_back').repair?.(finding as Finding, (work) =>
     service.app.db.acrossTenants(async (tx) => {
-      // A transaction keeps its first snapshot of the other sessions.
+      // Within a transaction, PostgreSQL keeps the first snapshot of the activity of other sessions.
       await sql`select from running_writers()`.execute(tx.db)
       await client.end()
       await until('it is gone', async () => {
@@ -209,7 +211,7 @@ test('the health report is degraded while no process reads the journal', async (
   // The readers of a restored copy are paused.
   expect(await later(idle, 10, true).health()).toEqual({ state: 'ok' })
   const readers = later(idle, 10)
-  // A transaction of another database can briefly hold the newest entries back.
+  // Waits, because a transaction of another database can briefly delay the reading of the newest entries.
   await until('the entries are settled', async () =>
     (await readers.health()).state === 'ok' ? undefined : true,
   )
@@ -243,7 +245,7 @@ test('the health report is degraded while a prepared transaction blocks a journa
     await client.query(`prepare transaction '${gid}'`)
     await client.end()
   }
-  // A prepared transaction of another database holds no reader back.
+  // A prepared transaction of another database does not delay any reader.
   const elsewhere = databaseOn({ ...server.connection, database: 'postgres' })
   await prepare(elsewhere.address, 'theirs')
   await prepare(held.database.address, 'xa-7 of anna@clinic.test')

@@ -1,4 +1,4 @@
-/** Refused calls: all of them are in the journal, and no caller can flood it with them. */
+/** Refused calls: the journal contains all of them, but no caller can flood the journal with them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
@@ -33,7 +33,7 @@ const refuse = async (token: string, path = '/api/admin/users', at = service) =>
 const refuseMany = (token: string, times: number, at = service) =>
   Promise.all(Array.from({ length: times }, () => refuse(token, '/api/admin/users', at)))
 
-/** Returns the counts of the rows that wait for their minute. */
+/** Returns the counts in the rows that are not in the journal yet, because their minute has not ended. */
 const waiting = async (token: string): Promise<number[]> =>
   (
     await service.database.sql<{ count: number }>(
@@ -46,7 +46,7 @@ interface Refused {
   resource_id: string
   changes: { code: string; count: number; first_at: string; last_at: string }
 }
-/** Returns the latest entries of the clinic, as its auditor reads them. */
+/** Returns the latest entries of the clinic as its auditor sees them. */
 async function entries(since: number, token = clinic.people.auditor.token): Promise<Refused[]> {
   const query = { action: 'access.refused', limit: 100, sort_by: 'id', sort_order: 'asc' }
   const { items } = (await service.call('GET', '/api/admin/audit', { token, query })).body

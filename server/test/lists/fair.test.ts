@@ -1,4 +1,7 @@
-/** Limits per caller, a time limit and separate connections keep one caller's lists from slowing down other callers. */
+/**
+ * Limits per caller, a time limit and separate connections keep the lists of one caller from slowing down other
+ * callers.
+ */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
@@ -21,7 +24,10 @@ beforeAll(async () => {
   await list(asking.people.admin.token)
 })
 
-/** Blocks lists of users with a cached total (by default), and nothing else, as if they took long. */
+/**
+ * Blocks the statements of user lists, as if they took a long time. Blocks nothing else. By default blocks lists with a
+ * cached total.
+ */
 async function block(
   statement = 'lock table list_writes in access exclusive mode',
 ): Promise<() => Promise<void>> {
@@ -42,7 +48,9 @@ async function blocked(): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Waits until exactly two statements wait. Does not count the deadlock detector, which runs once for each of them. */
+/**
+ * Waits until exactly two statements wait. Ignores the deadlock detector, which runs once for each waiting statement.
+ */
 const untilTwoWait = () =>
   until('two wait', async () => {
     const count = await blocked()

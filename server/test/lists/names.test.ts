@@ -130,7 +130,7 @@ it('rejects a department with the same folded name as another, and sorts departm
   ])
   const found = await ask('/api/admin/departments', { search: 'LODZ' })
   expect(found.items).toHaveLength(1)
-  // Changing the spelling of a department's own name causes no conflict.
+  // A department does not conflict with itself when only the spelling of its name changes.
   const path = `/api/admin/departments/${found.items[0].id}`
   const { token } = north.people.admin
   expect(

@@ -1,4 +1,4 @@
-/** Paging with `next` and `after` returns every record once, at any depth, during concurrent writes. */
+/** Paging with `next` and `after` returns every record exactly once, at any depth and during concurrent writes. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -60,7 +60,7 @@ describe('following the cursor `next` through a list', () => {
     for (const sort_by of sorts)
       for (const sort_order of ['asc', 'desc']) {
         const query = { sort_by, sort_order }
-        // Reading adds no journal entries, so both lists are the same.
+        // Reading adds no journal entries, so the whole list and the pages contain the same entries.
         const whole = idsOf([(await list(kind, { ...query, limit: 100 })).body])
         const pages = await walk(kind, { ...query, limit: 7 })
         expect([sort_by, idsOf(pages)]).toEqual([sort_by, whole])
@@ -107,7 +107,7 @@ describe('following `next` while others write', () => {
       await fill('doomed ', 20)
       const pages = await walk('departments', { sort_order, sort_by, limit: 6 }, async (page) => {
         if (page > 8) return
-        // Inserts before, after and around the end of the page.
+        // Inserts records before, after and around the end of the page.
         await fill(`a${page} `, 2)
         await fill(`p00030 ${page} `, 2)
         await fill(`z${page} `, 2)
@@ -116,7 +116,7 @@ describe('following `next` while others write', () => {
            where tenant_id = $1 and name like 'doomed%' order by random() limit 2)`,
           [clinic.id],
         )
-        // A renamed record moves only in the order by name.
+        // Renaming a record changes its position only in the order by name.
         await sql(
           "update departments set name = 'm' || md5(random()::text) where tenant_id = $1 and name like 'z1 %'",
           [clinic.id],

@@ -30,7 +30,7 @@ const change = (method: string, path: string, body?: object) =>
 test('queries the database at most once in 5 s for a public list', async () => {
   service.clock.stop()
   const [known, theirs] = [await tenants(), await departments()]
-  // Inserts the row directly, so that the cache is not invalidated.
+  // Inserts the row directly, so that no node invalidates its cache.
   await sql("insert into tenants (name, subdomain) values ('By Hand', 'by-hand')")
   await sql("insert into departments (tenant_id, name) values ($1, 'By Hand')", [clinic.id])
   service.clock.advance(4_999)

@@ -1,4 +1,4 @@
-/** The totals of lists are correct immediately on every node, although they are rarely counted. */
+/** The totals of lists are immediately correct on every node, although the nodes rarely count. */
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -53,7 +53,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
     from: undefined,
   }
   const run = async (tx: TenantTx) => {
-    // The query for the page and the check for writes are other statements, so each of these calls is a count.
+    // The number of counting statements. The query for the page and the check for writes use other statements.
     let counts = 0
     const counting = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
@@ -68,7 +68,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
   return inScope(node, scope, run, Object.keys(filter).length > 0 ? 'filtered list' : 'list')
 }
 
-/** Returns the total on both nodes, and requests it again to show that each node has cached it. */
+/** Returns the total on both nodes. Requests it again to show that each node has cached it. */
 async function remembered(scope: number | null, filter: object = {}) {
   const totals = []
   for (const node of nodes) {
@@ -81,7 +81,7 @@ async function remembered(scope: number | null, filter: object = {}) {
   return totals[0] as number
 }
 
-/** Returns the total on both nodes, and expects that both count again. */
+/** Returns the total on both nodes. Expects that both nodes count again. */
 async function counted(scope: number | null, filter: object = {}) {
   const answers = await Promise.all(nodes.map((node) => ask(node, scope, filter)))
   expect(answers.map(({ counts }) => counts)).toEqual([1, 1])
@@ -157,7 +157,7 @@ describe('every node immediately returns the new total after', () => {
     await other.query(
       "insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'late@x.test', 'Late', 'nurse', '-')",
     )
-    // A later transaction commits before the first one.
+    // The later transaction commits before the first one.
     await add(HERE, 1)
     const before = await remembered(HERE)
     await other.query('commit')
@@ -179,7 +179,7 @@ test('a recorded write is kept until every node has seen it, and then deleted', 
   expect(await writes()).toBeGreaterThan(0)
   const here = await remembered(HERE)
   await add(HERE, 1)
-  // The transaction ID belongs to another cluster, as may happen in a copy of the data.
+  // The transaction ID belongs to another cluster, as can happen in a copy of the data.
   await sql("insert into list_writes (xid, list, tenant_id) values ('9000000000000', 'users', 1)")
   const after = await forgetWrites(node, before)
   expect(await writes()).toBe(1)
@@ -250,7 +250,7 @@ describe('a list whose writes are not recorded', () => {
     await enter(20_000)
     await sql('analyze journal')
     expect((await listed()).total).toBe(total)
-    // An estimate is never shown after the end of the list.
+    // Checks that a page after the end of the list never shows an estimate.
     const triggers = async (change: 'enable' | 'disable') => {
       for (const table of ['journal', ...(await monthsOfJournal())])
         await sql(`alter table ${table} ${change} trigger user`)
@@ -268,7 +268,7 @@ describe('a list whose writes are not recorded', () => {
   })
 })
 
-/** Returns all months, because the month may have changed since the entries were written. */
+/** Returns all months of the journal, because a new month may have begun since the entries were written. */
 async function monthsOfJournal(): Promise<string[]> {
   const months = await sql<{ month: string }>(
     `select inhrelid::regclass::text as month from pg_inherits where inhparent = 'journal'::regclass`,

@@ -1,4 +1,4 @@
-/** Failures of SMTP servers: no mail is lost or sent twice, and nothing leaks. */
+/** Failures of SMTP servers: no mail is lost or sent twice, and no content reaches the logs. */
 import { beforeEach, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,7 +13,7 @@ beforeEach(async () => {
   database = await migratedDatabase()
 })
 
-/** The silence that counts as a stall, in tests where the server must be detected as silent. */
+/** The silence after which the sender treats a server as stalled. Used in tests with a silent server. */
 const STALL_MS = 2000
 const node = (port: number, patienceMs = 20_000) =>
   openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`, patienceMs))
@@ -21,7 +21,7 @@ const node = (port: number, patienceMs = 20_000) =>
 const linesOf = (sender: MailNode, level: string) =>
   sender.logged.filter(([found]) => found === level)
 
-/** Expects neither content nor recipients of mails in the logs, not even as quoted by servers. */
+/** Expects that the logs contain neither the content nor the recipients of mails, even where a server quotes them. */
 async function expectNoTraces(sender: MailNode): Promise<void> {
   const traces = await sender.traces()
   for (const secret of ['tok-4711', 'anna', 'clinic.test', 'Reset your password'])

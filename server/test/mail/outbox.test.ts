@@ -1,4 +1,4 @@
-/** Mails without SMTP: files that any mail reader opens, logged with their path. */
+/** Mails without SMTP are files that any mail reader opens. The log contains their path. */
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'

@@ -1,4 +1,4 @@
-/** Mails over SMTP: they arrive as written, and over TLS where configured. */
+/** Mails over SMTP arrive as written, and use TLS where configured. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
@@ -103,7 +103,7 @@ it.each([
   )
   expect(smtp.accepted).toEqual([])
   expect(smtp.passwords).toEqual([])
-  // The log entry comes before the database row.
+  // Waits, because the log entry comes before the database row.
   await until('the mail waits', async () => {
     const jobs = await own.sql(`select state from pgboss.job where name = 'mail.send'`)
     return jobs.length === 1 && jobs[0]?.state === 'retry' ? true : undefined

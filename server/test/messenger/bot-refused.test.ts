@@ -81,7 +81,7 @@ describe('the bot', () => {
     scene.bot.refuse()
     await untilIs('it works again', capability, true)
     expect(await health()).toBe('ok')
-    // Failed updates wait for a quarter of an hour at most.
+    // Failed updates are retried after a quarter of an hour at most.
     scene.service.clock.advance(15 * 60_000)
     await scene.heard(one.chat, /password/)
   })

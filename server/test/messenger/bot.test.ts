@@ -1,4 +1,4 @@
-/** The bot of a process receives updates in the configured way, with a token that the provider may refuse. */
+/** The bot of a process receives updates by webhook or polling, as configured. The provider may refuse its token. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type BotApi, BotFault } from '../../src/features/messenger/bot/api.ts'
 import { startBot } from '../../src/features/messenger/bot/bot.ts'
@@ -117,7 +117,7 @@ describe('a bot provider that does not respond', () => {
 
   const begunAnew = () => service.database.sql("update messenger_bot set state = 'new'")
 
-  /** Polls with the given outcomes, starting with a working bot. Returns the state before each poll. */
+  /** Polls with the given outcomes. The bot works at the start. Returns the state before each poll. */
   async function failing(outcomes: readonly { fault?: BotFault; after: number }[]) {
     const states: (string | undefined)[] = []
     let isFailing = false

@@ -1,4 +1,4 @@
-/** The normal flow against a third-party Bot API, to verify our reading of the protocol. */
+/** Runs the normal flow against a third-party implementation of the Bot API, to verify our reading of the protocol. */
 
 import foreign from 'telegram-test-api'
 import { expect, onTestFinished, test } from 'vitest'
@@ -7,7 +7,7 @@ import { freePort } from '../support/process.ts'
 import { openService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-// The module is CommonJS, so its class is imported directly, which its types do not reflect.
+// The module is CommonJS, so the import is the class itself. Its types do not reflect that.
 const TelegramServer = foreign as unknown as typeof foreign.default
 const TOKEN = 'a-token'
 

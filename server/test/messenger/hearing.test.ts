@@ -1,4 +1,7 @@
-/** The recipients of events are selected when an event is queued, and checked again when it is sent. */
+/**
+ * The service selects the recipients of an event when it queues the event, and checks them again when it sends the
+ * message.
+ */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
@@ -179,7 +182,7 @@ test('a queued message is dropped if its recipient loses the required role', asy
   const chat = newChat()
   await scene.link(people.admin, chat)
   await subscribe(people.admin, ['*'])
-  // The chat is throttled for a while: events are queued and wait.
+  // The chat is throttled for a while, so its events are queued.
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many Requests', retry_after: 60 })
   await happen(id, 'Surgery')
   const waiting = () =>

@@ -1,4 +1,4 @@
-/** Messages that have waited for a response, for a day, or for a week. */
+/** Messages that had to wait: for a response, for a day, or for a week. */
 import { expect, test } from 'vitest'
 import { append, SYSTEM } from '../../src/platform/journal/index.ts'
 import type { Person } from '../support/clinics.ts'
@@ -27,7 +27,8 @@ test('events older than a day are only counted, and dropped after seven days', a
   await rests(scene, nurse)
   scene.bot.chatAnswers(chat)
   scene.service.clock.advance(90_001_000)
-  // The journal uses the real clock, so by the service's clock this was yesterday.
+  // The journal uses the real clock, and the service's clock is a day ahead. For the service this event happened
+  // yesterday.
   expect(await scene.heard(chat, 'password')).toBe('1 event: 1 password changed')
   scene.bot.chatAnswers(chat, { code: 429, description: 'Too Many', retry_after: 600_000 })
   await happen(nurse)

@@ -36,7 +36,7 @@ test('entering a code links the chat with the account', async () => {
     bot_username: BOT.username,
   })
   expect(Date.parse(body.linked_at)).toBeLessThanOrEqual(Date.now())
-  // The chat's message names the linked account, and the account's mail names the chat.
+  // The message in the chat names the linked account, and the mail to the account names the chat.
   await scene.heard(chat, 'to the account of doctor of north at Clinic north')
   const mail = await until('a mail says so', async () =>
     (await mailsTo(scene.service, doctor.email)).find(({ subject }) =>
@@ -116,7 +116,8 @@ test('chat, mail and journal are not notified if linking fails to commit', async
   const code = await scene.codeOf(chat)
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(500)
   await sql('drop trigger refuse on messenger_links; drop function refuse')
-  // The code is still valid. A message sent now would follow earlier messages.
+  // The code is still valid after the failed request. A message from the failed request would have been sent before the
+  // next one.
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(200)
   await scene.heard(chat, 'is now linked')
   await scene.service.idle('jobs')
@@ -167,7 +168,7 @@ test('a new chat replaces the old chat of an account, and both are notified', as
 })
 
 describe('unlinking a chat', () => {
-  /** Returns a person with a chat, and the token of the user who may delete that person. */
+  /** Returns a person with a chat, and the token of a user who may delete that person. */
   async function leaving(by: string) {
     const root = await superadmin(scene.service)
     const { id: tenantId, subdomain } = scene.clinic

@@ -1,5 +1,5 @@
 /**
- * The lock order of chats and links: every writer locks the chat first, like the queue, so deadlocks are impossible.
+ * The lock order of chats and links. Every writer locks the chat first, as the queue does, so deadlocks cannot happen.
  */
 import pg from 'pg'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -21,7 +21,7 @@ import { botConfig, newChat } from './scene.ts'
 let service: Service
 let clinic: Clinic
 let chats: Chats
-/** A separate transaction, like the one that queues events. */
+/** A separate transaction that acts like the one that queues events. */
 let queue: pg.Client
 let person: Person
 let chat: number
@@ -73,7 +73,7 @@ const untilWaiting = (count = 1) =>
     return waits.length >= count || undefined
   })
 
-/** Holds the chat as the queue does while the work waits for it. The link must stay unlocked. */
+/** Locks the chat as the queue does while the work waits for it. Expects that nothing has locked the link. */
 async function expectFree(work: () => Promise<unknown>): Promise<void> {
   await holdChat()
   const working = work()
@@ -87,7 +87,7 @@ async function expectFree(work: () => Promise<unknown>): Promise<void> {
   await working
 }
 
-/** Creates a chat that was given the code. */
+/** Creates a chat to which the code was sent. */
 async function coded(code: string): Promise<number> {
   const id = newChat()
   const chat_hash = chats.hashOf(id)
@@ -217,11 +217,11 @@ describe('deleting an account while its owner links another chat', () => {
 test('two codes that one user enters concurrently on two nodes are accepted, and one chat stays linked', async () => {
   const { database } = service
   const config = botConfig(await openBotServer())
-  // One node handles the codes of a user in sequence.
+  // Uses two nodes, because a single node handles the codes of a user one after the other.
   const nodes = [service, await openService({ database, config })]
   const people = await Promise.all('1234'.split('').map(() => newColleague(service, clinic)))
   for (let round = 0; round < 8; round += 1) {
-    // Every other round starts with a link, whose chat both requests lock.
+    // In every other round the person already has a link. Both requests then lock its chat too.
     if (round % 2 === 0) await database.sql('delete from messenger_links')
     const given = await Promise.all(
       people.flatMap(({ token }, index) =>

@@ -1,4 +1,4 @@
-/** Tokens, codes, chats and texts of the messenger appear nowhere that others can read them. */
+/** Tokens, codes, chats and texts of the messenger appear in no place that other people can read. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -14,7 +14,7 @@ beforeAll(async () => {
   scene = await openScene()
 })
 
-/** Returns the contents of the log, the journal, the mails, the waiting jobs and the messenger's tables. */
+/** Returns the contents of the log, the journal, the mails, the queued jobs and the messenger's tables. */
 async function traces(): Promise<string> {
   const { service } = scene
   const rows = await service.database.sql(
@@ -60,7 +60,7 @@ test('bot secrets stay out of logs, mails and the database, even when the provid
       `the log says ${what}`,
       () => inspect(service.logged, { depth: 8, maxArrayLength: null }).includes(what) || undefined,
     )
-  /** Returns when the chat is next due. Each outcome changes this time. */
+  /** Returns the time when the chat is next due. Each result changes this time. */
   const freeAt = async () => {
     const rows = await service.database.sql('select free_at::text from messenger_chats')
     return String(rows[0]?.free_at)

@@ -1,4 +1,4 @@
-/** The sender continues after any result of a single message, and does nothing while idle. */
+/** The sender continues after any result of a single message. An idle sender does nothing. */
 import { expect, onTestFinished, test } from 'vitest'
 import { startSender } from '../../src/features/messenger/sending/sender.ts'
 import type { Turn } from '../../src/features/messenger/sending/turn.ts'
@@ -9,7 +9,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** Starts a sender with the test's own turns. */
+/** Starts a sender. The test provides the function that handles the turn of a chat. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
   const changes = watchChanges(database.address, silentLog, clock)
   const sender = startSender({
@@ -93,7 +93,7 @@ test('the sender does not poll repeatedly while a message is being sent', async 
   service.clock.elapse(2_500)
   await until('the second is due', () => turned.length === 2 || undefined)
   answer()
-  // One poll every second, some around each message, and some for differences between clocks.
+  // Allows one poll every second, a few around each message, and a few for differences between clocks.
   expect(looks).toBeLessThan(20)
 })
 

@@ -61,7 +61,7 @@ test('a new chat stays linked if the provider responds late to a message for the
   const [after] = await linksOf(one)
   expect(after).not.toBe(before)
   refuse()
-  // The late response also cancels the remaining messages to the old chat.
+  // Waits for the late response, which also cancels the remaining messages to the old chat.
   await until('the answer is written down', async () => {
     const waiting = await scene.service.database.sql('select 1 from messenger_replies')
     return waiting.length === 0 || undefined
@@ -101,7 +101,7 @@ describe('a chat of the bot', () => {
     }
     await until('it is unlinked', async () => ((await isLinked(one)) ? undefined : true))
     expect(await unlinkings(one)).toEqual(['unreachable'])
-    // The chat can be linked again at once.
+    // Checks that the chat can be linked again at once.
     scene.bot.chatAnswers(one.chat)
     await scene.codeOf(one.chat)
   })

@@ -1,4 +1,4 @@
-/** A chat's turn ends with a stored result after any failure, and never blocks the queue permanently. */
+/** The turn of a chat ends with a stored result after any failure, and never blocks the queue permanently. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BotApi } from '../../src/features/messenger/bot/api.ts'
 import { BotFault } from '../../src/features/messenger/bot/api.ts'
@@ -35,7 +35,7 @@ const never = new AbortController().signal
 const way = { sent: () => undefined, stop: never }
 
 /**
- * Prepares a turn of the chat with the given failures. Returns the messages sent, and a function that takes the turn.
+ * Prepares a turn of the chat with the given failures. Returns the messages sent, and a function that runs the turn.
  */
 function turnWith(wrong: {
   compose?: () => Promise<Composed>

@@ -1,4 +1,4 @@
-/** Responses of servers are read as far as needed, with any content. */
+/** The client reads responses of servers only as far as needed. The responses may contain anything. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { openReceiver, type Reply } from '../support/receiver.ts'

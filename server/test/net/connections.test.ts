@@ -89,7 +89,7 @@ describe('a connection for outgoing requests', () => {
 })
 
 describe('an idle connection that the server closed', () => {
-  /** Closes a connection as the second request arrives on it. */
+  /** Closes a connection at the moment when the second request arrives on it. */
   const closing = (close: 'end' | 'resetAndDestroy') =>
     openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket[close](),
@@ -149,7 +149,7 @@ describe('an idle connection that the server closed', () => {
   })
 
   test('at the same moment loses no request, however often this happens', async () => {
-    // Node closes it after its idle time, so both ends race again and again.
+    // Node closes the connection after its idle time, so both ends close and send at the same time again and again.
     const server: Server = createServer((_request, response) => response.end('ok'))
     server.keepAliveTimeout = 1
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,6 +1,6 @@
 /**
- * The guard against forbidden addresses: every connection goes to an address that was checked, however DNS answers
- * change. 127.0.0.1 plays the public address here and 127.0.0.2 the private one, because only the first is listed.
+ * The guard against forbidden addresses: every connection goes to an address that was checked, even if DNS answers
+ * change. 127.0.0.1 stands for a public address and 127.0.0.2 for a private one, because only the first is listed.
  */
 
 import { networkInterfaces } from 'node:os'
@@ -18,7 +18,7 @@ const forbidden = (detail: string | RegExp) => ({
   detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
 })
 
-/** Opens servers on the listed and on the other address, with the same port. */
+/** Opens two servers with the same port, one on the listed address and one on the other address. */
 async function bothSides(answer = ok('listed', 'connection: close')) {
   const listed = await openRaw((socket) => socket.end(answer))
   const other = await openRaw((socket) => socket.end(ok('other')), '127.0.0.2', listed.port)

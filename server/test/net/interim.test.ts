@@ -1,4 +1,7 @@
-/** Interim responses, which some servers send unasked: they are skipped, with any content. */
+/**
+ * Interim responses, which some servers send without a request for them. The client skips them, regardless of their
+ * content.
+ */
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
@@ -9,7 +12,7 @@ const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const response = (body: string) =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-/** A server that answers every request with `answer`. Returns a client with one connection. */
+/** Opens a server that answers every request with `answer`. Returns a client with one connection. */
 async function openServer(answer: (socket: Socket) => unknown) {
   let connections = 0
   const server = createServer((socket) => {

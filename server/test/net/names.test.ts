@@ -1,4 +1,7 @@
-/** Host names that do not resolve, and slow DNS servers: the request fails with a reason, and no other is delayed. */
+/**
+ * Host names that do not resolve, and slow DNS servers. The request fails with a reason, and no other request is
+ * delayed.
+ */
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -91,7 +94,7 @@ describe('a DNS server', () => {
   })
 
   test('that responds slowly is waited for, although it was fast for other names', async () => {
-    // Works like a recursive server: the response is ready at a certain time, however often it was queried before.
+    // Works like a recursive server: the response is ready at a fixed time, regardless of how many queries came before.
     const found = Promise.withResolvers<void>()
     const zone = {
       'quick.test': ['127.0.0.1'],
@@ -164,7 +167,7 @@ describe('a DNS server', () => {
     for (const answer of answers) await expect(answer).rejects.toThrow('called off')
     const timesAsked = (name: string) => dns.asked.filter((asked) => asked === `A ${name}`).length
     const before = timesAsked('pit.test')
-    // Lets the same clock run on, so that any repeated query would be sent now.
+    // Advances the clock by the same time again. A repeated query would be sent now.
     const { signal } = new AbortController()
     await expect(addresses('other.test', signal)).rejects.toThrow('DNS did not respond')
     expect(timesAsked('pit.test')).toBe(before)

@@ -1,4 +1,7 @@
-/** Requests to a service that the operator names: to any address, but only below its URL, within one deadline. */
+/**
+ * Requests to a service whose URL the operator configures. They may go to any address, but only to paths below that URL
+ * and within one deadline.
+ */
 import { Api, GrammyError, HttpError } from 'grammy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -16,7 +19,7 @@ import { eventually, ok, openRaw } from './scene.ts'
 const SECRET = 'c2hvcDpzZWNyZXQ'
 const MIB = 1024 * 1024
 
-/** Opens an upstream whose service gives this answer. */
+/** Opens an upstream server that gives this answer. */
 async function open(answer: (path: string) => Reply = () => ({ status: 200, body: '{}' })) {
   const receiver = await openReceiver({ answer: ({ path }) => answer(path) })
   const base = parseUpstreamUrl(`${receiver.url}/`)
@@ -130,7 +133,7 @@ describe('a streamed transfer', () => {
 })
 
 describe('a connection that its server closes as the second request arrives', () => {
-  /** Answers one request per connection, and then closes it silently. */
+  /** Opens a server that answers one request per connection and then closes the connection without notice. */
   async function openClosing() {
     const server = await openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
@@ -208,7 +211,7 @@ describe('a response of an upstream service', () => {
   })
 })
 
-/** Sends a piece now and then, forever. */
+/** Sends a byte at intervals, forever. */
 async function* trickle() {
   for (;;) {
     yield ' '

@@ -1,4 +1,6 @@
-/** The overview: items that need attention, the figures of a day, and the handling of unreadable parts. */
+/**
+ * The overview shows the items that need attention and the figures of a day. It also handles parts that cannot be read.
+ */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { senderTo } from '../payments/scene.ts'
@@ -140,7 +142,7 @@ describe('the list of what needs attention', () => {
   })
 
   it('shows superadmins the unverified payment notifications that belong to no tenant', async () => {
-    // Stored before the provider's secret was configured.
+    // The notification was stored before the provider's secret was configured.
     const { database } = service
     const config = { CARDNET_WEBHOOK_SECRET: [] }
     const earlier = await openService({ database, config, role: 'api' })

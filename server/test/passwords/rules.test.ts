@@ -1,6 +1,6 @@
 /**
- * The password rules, the same wherever a password is set. Characters are code points (NIST SP 800-63B §3.1.1.2), so
- * 128 of them are 512 bytes at the most.
+ * The password rules are the same everywhere. Characters are code points (NIST SP 800-63B §3.1.1.2), so 128 characters
+ * take at most 512 bytes.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague } from '../sessions/users.ts'

@@ -1,4 +1,4 @@
-/** The accesses to a patient's record can be read, are part of an export, and are complete. */
+/** The accesses to a patient's record are complete, can be read, and are part of an export. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -71,7 +71,7 @@ test("each user's access log lists only the break-glass grants that were needed,
     'select id::int from patient_grants where patient_id = $1 order by id',
     [far.id],
   )
-  // The patient moved into the user's own department, so the access needed no grant.
+  // The patient has moved into the user's own department, so this access needs no grant.
   await scene.as('admin')('PUT', at(came.id), { department_id: scene.clinic.departmentId })
   await doctor('GET', '/api/patients?limit=100')
   const [entry] = await service.database.sql<{ changes: any }>(

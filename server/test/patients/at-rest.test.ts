@@ -1,4 +1,4 @@
-/** Patient fields are in plain text only in responses to users who may see them. */
+/** Patient fields are in plain text only in responses to users who may see these fields. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ const LATER = {
   notes: 'Klettergeruest im Hof.',
 }
 const REASON = 'Bewusstlos aufgefunden'
-/** The unique texts of all fields. Their normalized search values must not appear anywhere either. */
+/** The unique texts of all fields, including their normalized forms for searches. None may appear anywhere else. */
 const MARKS = [
   /quirina|zwetschge|apfelbaum|apfel\.example/i,
   /192[78]-02-2[89]/,
@@ -110,7 +110,7 @@ const told = (text: string) => MARKS.filter((mark) => mark.test(text)).map(Strin
 
 test('no row of any table contains patient fields, as text or as bytes', async () => {
   const text = await everythingIn(service.database)
-  // The text covers the whole database, including binary columns.
+  // Checks that the text covers the whole database, including binary columns.
   expect(text).toContain('patient.break_glass')
   expect(text).toMatch(/\\x02[0-9a-f]{100}/)
   expect(told(text)).toEqual([])

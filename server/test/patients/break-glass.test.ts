@@ -43,7 +43,7 @@ describe('break-glass access to a patient', () => {
     expect((await doctor('PUT', at(id), { phone: '2' })).status).toBe(200)
     const { body } = await doctor('POST', '/api/patients/search', { search: HIDDEN.full_name })
     expect(body).toMatchObject({ items: [{ id }], total: 1 })
-    // The patient is opened for this user only.
+    // Break-glass opens the patient to this user only.
     expect((await scene.as('doctor')('GET', at(id))).status).toBe(404)
   })
 
@@ -160,7 +160,7 @@ describe('break-glass access to a patient', () => {
   })
 })
 
-/** Undoes the folding of long lines in a mail (RFC 2045 §6.7). */
+/** Joins the long lines that a mail splits (RFC 2045 §6.7). */
 const wordsOf = (mail: string) => mail.replaceAll(/=\r?\n/g, '')
 
 /** Returns the mails to the admins about the patient. */

@@ -1,4 +1,7 @@
-/** Cached patients that differ from the database. Each node finds its own, and any node can fix all of them. */
+/**
+ * Cached patients that differ from the database. Each node finds differences in its own cache, and any node can fix all
+ * of them.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import type { Feature } from '../../src/platform/feature/feature.ts'
 import { fixIn, scanAndConfirm } from '../support/fixes.ts'

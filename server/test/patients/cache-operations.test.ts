@@ -1,4 +1,7 @@
-/** The four operations of the patient cache: what they report and drop, for whom, and on which nodes. */
+/**
+ * The four operations of the patient cache: their reports, the entries that they drop, who may call them, and the nodes
+ * that they affect.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -160,7 +163,7 @@ describe('warming up the patient cache', () => {
   const readsOf = async (scene: PatientScene) =>
     here.database.sql(`select 1 from journal where is_access and tenant_id = $1`, [scene.clinic.id])
 
-  /** Repeats until this many patients are cached, because a patient who changes during a load is not cached. */
+  /** Repeats until this many patients are cached. A patient who changes during a load is not cached. */
   const warms = (node: Service, patient_ids: number[], warmed: number) =>
     until('the patients are held', async () => {
       const { token } = north.clinic.people.admin
@@ -223,7 +226,7 @@ describe('warming up the patient cache', () => {
     await held(north, 3)
     const patient_ids = Array.from({ length: 1_001 }, (_, i) => i + 1)
     expect((await ask(here, 'POST', 'warmup', token, { patient_ids })).status).toBe(422)
-    // Existing IDs come last, so every ID must be looked up, however many IDs one query covers.
+    // Existing IDs come last, so that the service must look up every ID, even if a query covers only some of the IDs.
     const thousand = { patient_ids: patient_ids.slice(0, 1_000).reverse() }
     const living = await here.database.sql<{ id: number }>(
       'select id::int from patients where tenant_id = $1',

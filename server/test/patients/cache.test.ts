@@ -1,4 +1,4 @@
-/** The patient cache on two nodes: its responses, the access checks, and the invalidation. */
+/** The patient cache on two nodes: its responses, its access checks, and its invalidation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic } from '../support/clinics.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -45,7 +45,7 @@ async function heldPatient(fields: object = {}) {
 const behindTheBack = (id: number) =>
   here.database.sql('update patients set version = 99 where id = $1', [id])
 
-/** Waits until the node returns this response. */
+/** Waits until the node gives this response. */
 const shows = (node: Service, who: Who, id: number, expected: object) =>
   until('the node has heard of it', async () => {
     const { status, body } = await read(node, who, id)
@@ -177,7 +177,7 @@ test('a slow read is neither cached nor shared if the patient changes during it'
   const early = read(far, doctor, id)
   await held.answered
   await scene.as('admin')('PUT', at(id), { full_name: 'New' })
-  // Notifications arrive in order, so the earlier one has arrived as well.
+  // Notifications arrive in order, so the earlier notification has arrived as well.
   await scene.as('admin')('PUT', `/api/admin/users/${doctor.id}`, { full_name: 'Heard' })
   await until('the node has heard', async () => {
     const { body } = await far.call('GET', '/api/users/me', doctor)

@@ -32,7 +32,7 @@ test('deleting a department removes it from all its patients, beyond the usual t
     "select resource_id from journal where action = 'department.deleted'",
   )
   expect(entries).toEqual([{ resource_id: String(elsewhere) }])
-  // Changes by other users still have the usual limit.
+  // Changes by other users still have the usual time limit.
   const change = await as('admin')('PUT', `/api/patients/${ids[0]}`, { phone: '1' })
   expect(change.status).toBe(503)
 })

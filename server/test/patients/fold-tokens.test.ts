@@ -1,4 +1,4 @@
-/** Search tokens of an earlier fold are recomputed, also next to undecryptable patients. */
+/** Recomputes search tokens that an earlier fold has made, also next to patients that cannot be decrypted. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
@@ -8,7 +8,7 @@ it('recomputes outdated search tokens in every tenant, and skips undecryptable p
   const { sql } = service.database
   const [north, south] = [await openPatientScene(service), await openPatientScene(service)]
   const ids: number[] = []
-  // The outdated rows are interleaved, fill more than one batch, and begin with unreadable ones.
+  // The outdated rows are mixed with current ones, fill more than one batch, and begin with rows that cannot be read.
   for (let made = 0; made < 130; made += 1) {
     const scene = made % 2 ? north : south
     ids.push((await scene.patient({ full_name: `Łucja ${made}` })).id)

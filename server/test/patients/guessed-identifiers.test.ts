@@ -1,4 +1,4 @@
-/** The error `identifier_taken` reveals that somebody is a patient, so guesses are throttled and journaled. */
+/** The error `identifier_taken` reveals that someone is a patient, so repeated guesses are throttled and journaled. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
@@ -15,7 +15,7 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   const statuses: number[] = []
   for (let times = 0; times < 12; times += 1) statuses.push((await guess(secret)).status)
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 409), 429, 429])
-  // The wait reveals nothing, because a free identifier gets the same response.
+  // The throttling reveals nothing, because a free identifier gets the same response.
   expect((await guess('free')).status).toBe(429)
   // Other requests of the nurse are not throttled, and neither are other users.
   expect((await nurse('POST', '/api/patients', { full_name: 'Plain' })).status).toBe(201)

@@ -1,4 +1,4 @@
-/** Stray characters around pasted numbers and names are removed. */
+/** The service removes stray characters around pasted numbers and names. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'

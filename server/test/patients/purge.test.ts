@@ -1,4 +1,6 @@
-/** The purge destroys deleted patients after the retention, with their search tokens, and no other patient. */
+/**
+ * The purge destroys deleted patients and their search tokens after the retention period. It keeps all other patients.
+ */
 import { expect, test } from 'vitest'
 import { purgeDeleted } from '../../src/features/patients/upkeep/purge.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'

@@ -171,7 +171,7 @@ describe('a patient', () => {
 const { identifiers: _, ...FULL_BUT_IDENTIFIERS } = FULL
 
 describe('a rejected request gets all its faults reported together', () => {
-  // Until the end of the file, the tests and the service have the same date.
+  // The clock stands still until the end of the file, so that the tests and the service have the same date.
   beforeAll(() => service.clock.stop())
 
   const tomorrow = () =>
@@ -208,7 +208,7 @@ describe('a rejected request gets all its faults reported together', () => {
         identifiers: [
           { system: 'ward', value: 'X|9' },
           { system: 'ward|X', value: '9' },
-          // Full-width characters, which spell the same identifier as the other one.
+          // Full-width characters spell the same identifier.
           { system: 'ward\uff5cX', value: '9' },
         ],
         birth_date: '1849-01-01',

@@ -104,7 +104,7 @@ describe('an identifier of a patient', () => {
     const answers = await Promise.all(
       [...spellings, ...spellings].map((value, index) =>
         [service, node][index % 2]?.call('POST', '/api/patients', {
-          // Uses two users, because one user has to wait after ten refusals.
+          // Uses two users, because a single user has to wait after ten refusals.
           token: index < 8 ? admin.token : doctor.token,
           body: { full_name: `Number ${index}`, identifiers: [{ system: 'Race', value }] },
         }),

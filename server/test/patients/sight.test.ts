@@ -1,4 +1,6 @@
-/** The patients that a caller sees in single records, lists, totals and duplicates, on every node. */
+/**
+ * The patients that a caller can see in single records, lists, totals and duplicates. Every node gives the same result.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +25,7 @@ beforeAll(async () => {
     elsewhere: await made(scene.elsewhere),
     nowhere: await made(scene.clinic.departmentId),
   }
-  // A new patient without a department gets the creator's department. An update to null clears it.
+  // A new patient without a department gets the creator's department. An update to null clears the department.
   await scene.as('admin')('PUT', `/api/patients/${patients.nowhere}`, { department_id: null })
   for (const role of ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)
     seers[role] = scene.as(role)

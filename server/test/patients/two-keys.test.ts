@@ -1,4 +1,4 @@
-/** A tenant has two data keys during a rotation. No patient is missed or listed twice. */
+/** A tenant has two data keys during a rotation. Every list contains each patient exactly once. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   scene = await openPatientScene(service)
   const fields = { full_name: 'Kay Keys', identifiers: IDENTIFIERS, phone: '77' }
   patient = (await scene.patient(fields)).id
-  // The next write creates another key. Existing rows keep the first key.
+  // The next write creates another key. The existing rows still use the first key.
   await service.app.db.acrossTenants(async (tx) => {
     await tx.db
       .updateTable('data_keys')

@@ -1,4 +1,6 @@
-/** A notification that cannot be applied: it blocks no other, and is applied once its payment is corrected. */
+/**
+ * A notification that cannot be applied. It blocks no other notification, and is applied once its payment is corrected.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import type { Read } from '../../src/features/payments/applying/apply.ts'
 import { startInboxWorker } from '../../src/features/payments/inbox/worker.ts'

@@ -1,4 +1,7 @@
-/** A notification is verified for a day in which the API could be queried, not for a day of clock time. */
+/**
+ * The service retries the verification of a notification for a day. Only the time in which it could query the API
+ * counts.
+ */
 import { describe, expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -51,7 +54,7 @@ test('the day until a notification fails does not run while no node could ask th
 })
 
 describe('a notification that is still pending after the retention', () => {
-  /** Creates a notification whose verification the API refused. No node queries the API any longer. */
+  /** Creates a notification whose verification the API has refused. No node queries the API any more. */
   async function openForgotten(isAsked: boolean) {
     const scene = await openPaidClinic({ role: 'api' })
     scene.paygate.changeKey('another')

@@ -1,4 +1,7 @@
-/** A service killed with -9 while it queries paygate's API: notifications answered 200 are verified again. */
+/**
+ * Kills the service with SIGKILL while it queries paygate's API. It verifies the notifications that it has answered
+ * with 200 again.
+ */
 import { expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
 import { query } from '../support/embedded.ts'
@@ -47,7 +50,7 @@ test('a kill during verification loses no notification, and no notification is a
 
   paygate.misbehave(undefined)
   const second = await startService(env)
-  // Expires the dead process's leases, which would take a minute.
+  // Expires the leases of the dead process. Without this, the test would take a minute.
   await query(
     database,
     "update payment_notifications set leased_until = now() where state = 'received'",

@@ -1,4 +1,7 @@
-/** Notifications of paygate are stored before the response, verified afterwards, and applied as the API says. */
+/**
+ * The service stores notifications of paygate before it responds. It verifies them afterwards, and applies the state
+ * that the API reports.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR, SECOND } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -108,7 +111,7 @@ describe('a notification of paygate', () => {
       database: scene.service.database,
       config: settingsOf(scene.paygate),
     })
-    // One node is an hour ahead. The later notification on the other node must win.
+    // One node's clock is an hour ahead. The later notification must win, although it arrives on the other node.
     scene.service.clock.advance(HOUR)
     await scene.send(
       scene.paygate.noticeOf('payment.pending', scene.pay('p1', { status: 'pending' })),
@@ -222,7 +225,7 @@ test('notifications are kept while paygate is not configured, and verified later
   const tried = await scene.service.call('POST', process, { token: scene.root.token })
   expect(tried.status).toBe(200)
   await untilRow(scene, { state: 'applied' })
-  // The genuine notification of the same key is separate, and changes nothing.
+  // The genuine notification has the same key, but is stored separately. It changes nothing.
   expect(await scene.send(notice)).toMatchObject(TAKEN)
   expect(await scene.payments()).toHaveLength(1)
   expect(await scene.entries()).toHaveLength(1)

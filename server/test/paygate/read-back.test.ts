@@ -1,4 +1,4 @@
-/** Verification with paygate's API: a notification is only a hint, and the API's response decides. */
+/** Verification with paygate's API. A notification is only a hint, and the API's response decides. */
 import { describe, expect, test } from 'vitest'
 import { eventually } from '../net/scene.ts'
 import { type ApiPayment, CREDENTIALS, type Misbehaviour, SHOP } from '../support/paygate.ts'
@@ -8,7 +8,7 @@ import { openScene } from './scene.ts'
 const OF_SEVEN = { metadata: { tenant_id: '7' } }
 const later = (reason: string, forGood = false) => ({ is: 'later', reason, forGood })
 
-/** Every form in which the credentials could leak. */
+/** The credentials in every form in which they could leak. */
 const SECRETS = [SHOP.key, CREDENTIALS, CREDENTIALS.slice('Basic '.length)]
 
 describe('a notification of a payment', () => {

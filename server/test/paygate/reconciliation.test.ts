@@ -1,4 +1,4 @@
-/** Reconciliation: finds payments with missed notifications in the provider's list, and applies them. */
+/** Reconciliation finds payments in the provider's list whose notifications were missed, and applies them. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -26,7 +26,7 @@ async function openNode(): Promise<Service> {
   return node
 }
 
-/** Waits until a run has succeeded after this number of attempts. */
+/** Waits until a run has succeeded after this many attempts. */
 const untilRun = (attempts: number) =>
   until('a run has ended', async () => {
     await Promise.all(nodes.map((node) => node.idle('payments')))
@@ -34,7 +34,9 @@ const untilRun = (attempts: number) =>
     return (row.attempts >= attempts && row.leased_until === null) || undefined
   })
 
-/** Moves the runs and leases back by this time, because they use the database's clock. */
+/**
+ * Moves the runs and leases back by this time. Needed because they use the database's clock, which tests cannot move.
+ */
 const pass = (time: string) =>
   scene.service.database.sql(
     `update payment_reconciliations set due_at = due_at - interval '${time}',
@@ -171,7 +173,7 @@ test('an unusable payment is stored in the inbox with a reason, logged once and 
   await until('the health report says so', async () => {
     return (await scene.health()).payments === 'degraded' || undefined
   })
-  // Once corrected, the payment is applied automatically or by hand.
+  // Once the payment is corrected, it is applied automatically or by an operator.
   scene.pay('p2', { amount: { value: '1.00', currency: 'EUR' } })
   const [odd] = failed.filter(({ provider_payment_id }) => provider_payment_id === 'p2')
   const path = `/api/admin/payment-notifications/${odd?.id}/process`

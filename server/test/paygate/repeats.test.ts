@@ -1,4 +1,7 @@
-/** A notification repeated during its verification: one request at a time, and one more afterwards. */
+/**
+ * A notification that is repeated during its verification. The service sends one request at a time, and one more at the
+ * end.
+ */
 import { expect, test } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -19,7 +22,7 @@ test.each([
   const notice = noticeOf('p1')
   await scene.send(notice)
   await untilRow(scene, { state: 'received', reason: 'not_confirmed', leased_until: null })
-  // The last attempt: the notification is a day old and was verified often.
+  // Simulates the last attempt: the notification is a day old, and many verifications have failed.
   await scene.service.database.sql('update payment_notifications set tries = 20')
   paygate.misbehave(() => 'stall')
   scene.service.clock.advance(DAY)
@@ -40,7 +43,7 @@ test.each([
 
   paygate.misbehave(undefined)
   paygate.goOn()
-  // The API's pending response is older than the repeated notification.
+  // The response that the API still owes was requested before the repeated notification.
   scene.pay('p1', { status: 'succeeded' })
   const row = await until('the repeat is asked about', async () => {
     const [first] = await scene.rows()

@@ -1,4 +1,4 @@
-/** Nodes with wrong clocks delay no notification, neither now nor by the times that they stored. */
+/** Nodes with wrong clocks delay no notification, either directly or through the times that they store. */
 import { expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { HOUR } from '../../src/lib/clock.ts'

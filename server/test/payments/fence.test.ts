@@ -1,4 +1,7 @@
-/** Leases on notifications: a worker that lost its lease changes nothing, and a failing worker blocks no other. */
+/**
+ * Leases on notifications. A worker that has lost its lease changes nothing, and a failing worker does not block other
+ * notifications.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { applier } from '../../src/features/payments/applying/apply.ts'
 import { startDrain } from '../../src/features/payments/inbox/apply-waiting.ts'
@@ -17,7 +20,7 @@ const SENT = { body: Buffer.from('{}'), signature: null }
 const IGNORED: PaymentReading = { is: 'ignored' }
 const FAILED: PaymentReading = { is: 'failed', reason: 'unreadable' }
 
-/** Creates a notification with two claims, the second after the first lease expired. */
+/** Creates a notification that was claimed twice. The second claim came after the first lease had expired. */
 async function openLate() {
   const at = await openPaymentScene({ role: 'api' })
   const { clock, app } = at.service
@@ -60,7 +63,7 @@ test('a worker whose lease another worker took has no effect, before or after th
   expect(await row()).toEqual(settled)
 })
 
-/** Processes the scene's notifications with a reader that fails for certain ids. */
+/** Processes the scene's notifications. The reader fails for certain IDs. */
 function drain(at: PaymentScene, read: (body: string) => PaymentReading) {
   const { app, clock } = at.service
   const logged: unknown[] = []

@@ -1,4 +1,4 @@
-/** The health of the inbox on every node: what degrades it and what does not. */
+/** The health of the inbox on every node: which conditions degrade it. */
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'

@@ -1,4 +1,4 @@
-/** The rate limit of payment providers: separate from the limit of all other addresses. */
+/** The rate limit of payment providers, which is separate from the limit of all other addresses. */
 import { expect, test } from 'vitest'
 import { settingsOf } from '../paygate/clinic.ts'
 import { openPaygateApi } from '../support/paygate.ts'

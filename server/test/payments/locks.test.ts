@@ -1,4 +1,4 @@
-/** Repeats and workers lock notifications in the same order, so that deadlocks are impossible. */
+/** Repeated notifications and workers lock rows in the same order, so deadlocks cannot happen. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Claimed, lockClaimed } from '../../src/features/payments/inbox/claims.store.ts'
@@ -15,11 +15,11 @@ import { ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'
 
-/** The order of the bytes in UTF-8 differs from that in UTF-16. */
+/** The order of these IDs as UTF-8 bytes differs from their order as UTF-16. */
 const FIRST = 'evt_\uffee'
 const SECOND = 'evt_\u{1f600}'
 
-/** Stores both notifications, the second one first, and locks the first one. */
+/** Stores two notifications, the second one first, and locks the first one. */
 async function openLocked() {
   const scene = await openPaymentScene({ role: 'api' })
   for (const id of [SECOND, FIRST]) await scene.send(scene.about('succeeded', 'pay', {}, { id }))
@@ -32,7 +32,7 @@ async function openLocked() {
   await lock(FIRST)
   return {
     scene,
-    /** Waits until the work waits for the first notification, and expects the second to be unlocked. */
+    /** Waits until the work waits for the first notification. Expects that the second is not locked. */
     async expectFree(waiting: Promise<unknown>) {
       await until('it is waited for', async () => {
         const waits = await scene.service.database.sql(

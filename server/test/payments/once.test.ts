@@ -1,4 +1,4 @@
-/** A notification takes effect exactly once, for any number of repeats and nodes, in any order. */
+/** A notification takes effect exactly once, regardless of the number of repeats and nodes, and of their order. */
 import { expect, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
 import { DAY } from '../../src/lib/clock.ts'

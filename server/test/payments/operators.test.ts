@@ -1,4 +1,4 @@
-/** Payments as operators see them: filters, tenants, and the parts of a notification that stay private. */
+/** The payments that operators see: filters, tenants, and the parts of a notification that stay private. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/until.ts'

@@ -1,4 +1,4 @@
-/** Notifications as providers really send them: test mode, amounts out of floats, byte-order marks. */
+/** Notifications as providers really send them: test mode, amounts written by way of floats, byte-order marks. */
 import { beforeAll, expect, test } from 'vitest'
 import { openPaidClinic } from '../paygate/clinic.ts'
 import { openPaymentScene, type PaymentScene } from './scene.ts'

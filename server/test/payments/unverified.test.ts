@@ -1,4 +1,4 @@
-/** Unverified notifications are kept for a while, never applied by force, and never delay others. */
+/** Unverified notifications are kept for a while, cannot be applied by an operator, and never delay others. */
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tidyInbox } from '../../src/features/payments/upkeep/payments.jobs.ts'
@@ -12,7 +12,7 @@ import { OTHER_SECRET, openPaymentScene, type PaymentScene, senderTo } from './s
 let database: TestDatabase
 /** A service without a secret. */
 let at: PaymentScene
-/** A service with a secret, on the same database. */
+/** A service with a secret, which uses the same database. */
 let later: Service
 let sendLater: PaymentScene['send']
 
@@ -246,7 +246,8 @@ test('at 10,000 unverified notifications, unsigned ones get 429, health degrades
      from generate_series(1, $1) n, data_keys k join tenants t on t.id = k.tenant_id and t.is_platform`,
     [9_999 - (row?.n ?? 0)],
   )
-  // Sends concurrently to two nodes without a secret, because the limit applies to the database, not to a node.
+  // Sends to two nodes without a secret at the same time, because the limit counts for the whole database, not for each
+  // node.
   const other = await openService({
     database,
     config: { CARDNET_WEBHOOK_SECRET: [] },

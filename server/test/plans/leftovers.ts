@@ -13,10 +13,10 @@ export async function pagesOfSearch(at: PlanDatabase): Promise<number> {
   return pagesRead(plans)
 }
 
-/** Tests the search. `pagesBefore` is its cost while the planner had no statistics. */
+/** Declares the tests of the search. `pagesBefore` is its cost before the planner had statistics. */
 export function leftoverPlans(at: () => PlanDatabase, pagesBefore: () => number): void {
   test('the cost of searching leftover deliveries depends on webhooks and days, not on rows', async () => {
-    // Deliveries and attempts. Each probe descends the index of each day and reads one row.
+    // The probes in deliveries and attempts. Each probe descends the index of each day and reads one row.
     const probes = 2 * (WEBHOOKS_WITH_DELIVERIES.length + 1) * DELIVERY_DAYS
     for (const pages of [pagesBefore(), await pagesOfSearch(at())])
       expect(pages).toBeLessThan(probes * 4)

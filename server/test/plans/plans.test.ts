@@ -1,6 +1,6 @@
 /**
- * Query plans on one database, which is filled, vacuumed and analyzed once, with autovacuum off. The cases are in the
- * modules beside this file.
+ * Tests query plans on one database. It is filled, vacuumed and analyzed once, with autovacuum off. The cases are in
+ * the other modules of this folder.
  */
 import { beforeAll, describe } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'

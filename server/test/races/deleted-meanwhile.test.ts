@@ -1,4 +1,4 @@
-/** Records deleted while a command on them runs: the command returns a declared answer, never 500. */
+/** Records that are deleted while a command on them runs. The command returns a declared answer, never 500. */
 import pg from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusesOf } from '../../src/platform/http/refusals.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 
 type Command = [method: string, path: string, options: CallOptions]
-/** Makes the command for a scene, after its preparation. */
+/** Makes the command for a scene, after preparing the scene. */
 type Maker = (scene: Scene) => Command | Promise<Command>
 
 interface Scene {
@@ -190,7 +190,7 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   ],
 }
 
-/** The writing operations that are not in the table, with the reason. */
+/** The writing operations that PAIRS does not contain, with the reason. */
 const LEFT_OUT: Record<string, string> = {
   createTenant: 'refers to no record',
   cleanUpCache: 'refers to no record',
@@ -211,7 +211,7 @@ const LEFT_OUT: Record<string, string> = {
   verifyEmail: 'spends a mailed token, which is gone with its user',
 }
 
-/** Builds the command that `then` makes from the answer to `first`. */
+/** Builds a command from the answer to the command of `first`. */
 function behind(first: Maker, then: (made: any) => Maker): Maker {
   return async (scene) => {
     const { status, body } = await service.call(...(await first(scene)))
@@ -224,7 +224,7 @@ function own(method: string, path: string, body?: object): (scene: Scene) => Com
   return ({ victim }) => [method, path, { token: victim.token, ...(body ? { body } : {}) }]
 }
 
-/** Builds a call by any caller who knows the victim's address. */
+/** Builds a call that any caller can make who knows the victim's address. */
 function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   return ({ victim: { email }, clinic: { subdomain } }) => [
     'POST',
@@ -233,7 +233,7 @@ function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   ]
 }
 
-/** Builds a call of the victim in a console session. */
+/** Builds a call that the victim makes in a console session. */
 function inConsole(method: string, path: string): Maker {
   return async ({ victim: { email }, clinic: { subdomain } }) => {
     const body = { email, subdomain, password: PASSWORD }
@@ -304,14 +304,14 @@ async function newScene(): Promise<Scene> {
 const deletion = (table: string) => `delete from ${table} where id = $1`
 
 /**
- * Changes the record in a transaction that stays open until the command has finished or waits for it. The command then
- * continues with a record that has been changed or deleted.
+ * Changes the record in a transaction that stays open until the command has finished or waits for the transaction. The
+ * command then continues with a record that has been changed or deleted.
  */
 async function whileChanged(change: string, id: number, command: () => Promise<Answer>) {
   const other = new pg.Client({ connectionString: service.database.url })
   await other.connect()
   try {
-    // Like the purge: the rows of a tenant and their data keys are deleted in any order.
+    // Defers the constraints as the purge does, which deletes the rows of a tenant and their data keys in any order.
     await other.query('begin; set constraints all deferred')
     await other.query(change, [id])
     let isThrough = false

@@ -1,4 +1,4 @@
-/** One refresh token used by many at once: on one node, on two, and while its session ends. */
+/** Many concurrent uses of one refresh token: on one node, on two nodes, and while its session ends. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -77,7 +77,7 @@ describe('a session that ends while it is refreshed', () => {
     }
   })
 
-  /** Refreshes before, during and after the end, which starts after `head` of them. */
+  /** Refreshes many times while the session ends. The end starts after `head` of the refreshes. */
   async function raced(person: Person, end: () => Promise<Answer>, head: number): Promise<void> {
     const before = atOnce(() => refresh(service, person.refresh), head)
     const ending = end()

@@ -1,4 +1,4 @@
-/** A webhook deleted during a batch of its replay: one waits for the other, without a deadlock. */
+/** A webhook that is deleted during a batch of its replay. One transaction waits for the other, without a deadlock. */
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
@@ -9,7 +9,7 @@ import { openClinic } from '../webhooks/clinic.ts'
 
 const { signal } = new AbortController()
 
-/** Locks the queue of a webhook, which fixes the order of the transactions that wait for it. */
+/** Locks the queue of a webhook. The test then controls the order in which transactions wait for the lock. */
 async function holdQueue({ database }: Service, webhookId: number) {
   const other = new pg.Client({ connectionString: database.url })
   await other.connect()
@@ -55,7 +55,7 @@ test.each(['the deletion', 'the batch'])(
     const [one, other] = await Promise.all(ends)
     expect(first === 'the deletion' ? one : other).toMatchObject({ status: 204 })
     expect(await service.database.sql('select id from webhook_replays')).toEqual([])
-    // The failures of its connections are recorded by the time they are closed.
+    // PostgreSQL records the failures of the connections by the time they are closed.
     await service.close()
     const [met] = await service.database.sql<{ deadlocks: number }>(
       'select deadlocks::int from pg_stat_database where datname = current_database()',

@@ -1,4 +1,4 @@
-/** Changes of a user between the check of the password and the start of the session. */
+/** Changes to a user between the password check of a sign-in and the start of its session. */
 import { hash } from '@node-rs/argon2'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually, newColleague, ownerConnection, standing } from '../sessions/users.ts'
@@ -55,7 +55,7 @@ describe('a sign-in whose user changes after the password was checked', () => {
       `select count(*)::int as n from journal where action = 'auth.login' and user_id = $1`,
       [person.id],
     )
-    // The one before, and this one.
+    // Expects the entry of the earlier sign-in and the entry of this one.
     expect(entries?.n).toBe(2)
   })
 

@@ -1,4 +1,4 @@
-/** Commands that wait for their record while their caller is signed out: they change nothing and get 401. */
+/** Commands that wait for their record while their caller is signed out. The commands change nothing and get 401. */
 import { beforeAll, expect, test } from 'vitest'
 import { alignClock, enable, offered } from '../second-factor/enrol.ts'
 import { fresh, jtiOf, newColleague, newPerson } from '../sessions/users.ts'
@@ -139,7 +139,7 @@ test('a caller signed out while a request waits neither sets up nor removes a se
   const secret = await offered(service, caller.token)
   const code = codeOf(service, secret)
   expect(await meanwhile('enable', { code })).toMatchObject({ status: 401 })
-  // Restores the user. The node has not been notified of the block.
+  // Restores the user. The node was not notified of the block either.
   await service.database.sql('update users set is_active = true where id = $1', [caller.id])
   await service.database.sql('update sessions set ended_at = null where user_id = $1', [caller.id])
   expect((await enable(service, caller.token, codeOf(service, secret))).status).toBe(200)
@@ -154,7 +154,7 @@ test('a caller signed out while a request waits neither sets up nor removes a se
 test('a request that waits for no record, such as createTenant, also checks that the session is active', async () => {
   const { id, token } = await operator()
   await service.call('GET', '/api/users/me', { token })
-  // No node is notified, so this node considers the session active.
+  // Notifies no node, so this node still considers the session active.
   await service.database.sql('update sessions set ended_at = now() where user_id = $1', [id])
   const body = { name: 'Late', subdomain: fresh('late') }
   const answer = await service.call('POST', '/api/admin/tenants', { token, body })

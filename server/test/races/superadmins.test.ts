@@ -1,4 +1,4 @@
-/** Superadmins remove each other concurrently, and one of them always remains. */
+/** Superadmins who remove each other concurrently. One of them always remains. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newPerson } from '../sessions/users.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -47,7 +47,7 @@ describe.each(Object.keys(ACTS))('two superadmins of whom one %s the other', (on
         (ACTS[other] as Act)(far, second, first),
       ])
       expect(answers.filter(({ status }) => status < 300)).toHaveLength(1)
-      // The other one was signed out, or was refused as the last superadmin.
+      // The losing superadmin was signed out, or was refused as the last superadmin.
       for (const { status, body } of answers.filter(({ status }) => status >= 300))
         expect([[401], [409, 'last_superadmin'], [403, 'role_required']]).toContainEqual(
           status === 401 ? [401] : [status, body.code],

@@ -1,4 +1,4 @@
-/** Commands on a record whose tenant is deleted while they wait: the record is not found, and nothing changes. */
+/** Commands on a record whose tenant is deleted while they wait. They do not find the record, and change nothing. */
 import { beforeAll, expect, test } from 'vitest'
 import { fresh, jtiOf } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'

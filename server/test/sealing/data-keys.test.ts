@@ -1,4 +1,4 @@
-/** Encrypted rows and their data keys: neither exists without the other, in any order of deletion. */
+/** Encrypted rows and their data keys. Neither exists without the other, in any order of deletion. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'

@@ -1,4 +1,4 @@
-/** The registry of encrypted columns: it is complete, and the database enforces it. */
+/** The registry of encrypted columns is complete, and the database enforces it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ROOT_SEALED, SEALED } from '../../src/open-features.ts'
 import {
@@ -19,7 +19,7 @@ import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 
-/** Binary columns that neither a data key nor the root key encrypts, with the reason. */
+/** Binary columns that are not encrypted with a data key or the root key, with the reason. */
 const OTHERS: Record<string, string> = {
   'refresh_tokens.token_hash': 'a hash',
   'refresh_tokens.successor_salt': 'worthless without the token that it belongs to',
@@ -162,7 +162,7 @@ describe('a value encrypted by the service', () => {
        from ${table}`,
     )
 
-  /** Decrypts a row's column in the context of another place. */
+  /** Decrypts the column of a row as if it were in another place. */
   async function open(
     sealed: SealedTable,
     row: Row,

@@ -1,4 +1,4 @@
-/** The stored second factor: nothing in the database is enough to sign in. */
+/** The stored second factor. The contents of the database alone are not enough to sign in. */
 import { Secret } from 'otpauth'
 import { beforeAll, expect, test } from 'vitest'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'

@@ -188,7 +188,7 @@ describe('a requirement for a second factor introduced while users are signed in
     const next = await refresh(node, nurse.refresh)
     expect(next).toMatchObject({ status: 200, body: { enrolment_required: true } })
     for (const { token } of [ready, receptionist]) await bothSee(token, { status: 200 })
-    // The sign-in with the password was long ago, so setting up the factor requires the password.
+    // Advances the clock, because setting up the factor requires the password when the sign-in is long ago.
     advance(10 * MINUTE)
     expect(await statusOf(setUp(service, nurse.token, null))).toBe(422)
     await enrol(service, nurse.token)

@@ -40,7 +40,7 @@ describe('the secret offered for a second factor', () => {
     expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
     const app = URI.parse(body.otpauth_url)
     expect(app).toMatchObject({
-      // A person may have accounts in several tenants. Authenticator apps tell them apart by these fields.
+      // Authenticator apps use these fields to distinguish the accounts of a person in several tenants.
       issuer: 'Clinic north',
       label: `${person.email} (${clinic.subdomain})`,
       algorithm: 'SHA1',
@@ -174,7 +174,7 @@ async function journaled(): Promise<unknown[]> {
   return entries.map(({ action }) => action)
 }
 
-/** Returns the elements of an XML text that are not closed in order. */
+/** Returns the elements of an XML text that are not closed, or not in order. */
 function elementsLeftOpen(xml: string): string[] {
   const open: string[] = []
   for (const [, closes, name = '', empty] of xml.matchAll(/<(\/?)([a-z]+)[^<>]*?(\/?)>/g)) {

@@ -1,4 +1,4 @@
-/** Removing a second factor: the own one with the password, or another user's as an administrator. */
+/** Removing a second factor: one's own with the password, or another user's as an administrator. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague, standing } from '../sessions/users.ts'
@@ -120,7 +120,7 @@ describe('disabling one’s own second factor', () => {
       `select 1 from journal where action = 'auth.totp_disabled' and resource_id = $1`,
       [String(other.id)],
     )
-    // The entry about the cancelled enrolment.
+    // This is the entry about the cancelled enrolment.
     expect(entries).toHaveLength(1)
   })
 

@@ -1,4 +1,4 @@
-/** Sign-in with a second factor: required after the password, with each code valid once. */
+/** Sign-in with a second factor. It is required after the password, and each code is valid once. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague } from '../sessions/users.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   tests += 1
   from = `198.51.100.${tests}`
-  // Signs the admin in again, because tests advance the clock and the token would expire.
+  // Signs the admin in again, because advancing the clock in tests expires the token.
   clinic ??= await makeClinic(service, await superadmin(service), 'north')
   const admin = await login(service, clinic.people.admin)
   clinic.people.admin.token = admin.body.access_token

@@ -1,4 +1,4 @@
-/** `wardkeep self-healing scan`: runs beside a service, with text for people and JSON for programs. */
+/** `wardkeep self-healing scan` runs while the service runs. It prints text for people, or JSON for programs. */
 import pg from 'pg'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/index.ts'

@@ -1,4 +1,4 @@
-/** The effects of a confirmation, and how an interrupted one recovers, with fixes made for this test. */
+/** The effects of a confirmation, and the recovery from an interrupted one. Uses fixes that are made for this test. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const treatedOf = async (name: string) =>
   (await database.sql('select treated from sores where name = $1', [name]))[0]?.treated
 const NOT_PROPOSED = { code: 'fix_not_proposed', status: 409 }
 
-/** Opens a node with a proposed fix for sores of these names. */
+/** Opens a node with a proposed fix for sores of these names (see sores.ts). */
 async function proposed(names: readonly string[], fix = soreFix()) {
   const node = await heal(database, [fix])
   await hurt(database, names, tenant)
@@ -169,7 +169,7 @@ test('is done once for sixteen concurrent callers on two nodes, and the others a
   )
   const refused = all.map((one) => one.then(() => undefined).catch((error) => error))
   await inside
-  // The other confirmations are refused while the first one is still running.
+  // Other confirmations are refused while the first one is running.
   let count = 0
   const note = (error: unknown) => {
     if (error) count += 1

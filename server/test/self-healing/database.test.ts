@@ -1,4 +1,7 @@
-/** Faults of the database, over HTTP: a security gap is fixed after confirmation, a missing partition automatically. */
+/**
+ * Faults of the database, found over HTTP. A security gap is fixed after confirmation, and a missing partition
+ * automatically.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { scanAndConfirm } from '../support/fixes.ts'

@@ -1,4 +1,7 @@
-/** Departments with an ineligible head: found, proposed, confirmed and fixed, over HTTP. */
+/**
+ * Departments whose head is not eligible. Self-healing finds them, proposes a fix and applies it after confirmation,
+ * over HTTP.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -101,7 +104,8 @@ describe('a department in the check for invalid heads', () => {
     await scan()
     const { evidence } = await fixFor(root)
     const measured = evidence.map((one: { measured: object }) => one.measured)
-    // The department's admin reads this, so it must not tell a user of another tenant from a missing one.
+    // The admin of the department's tenant reads this evidence. It must be the same for a user of another tenant and
+    // for a user who does not exist.
     const unknown = { role: null, is_active: null, is_own: false }
     expect(measured).toEqual([
       { ...unknown, head_doctor_id: south.people.doctor.id },

@@ -1,4 +1,7 @@
-/** The operations of self-healing: visibility, invalid input, disabling, seeding, counts and health. */
+/**
+ * The operations of self-healing: who sees which fixes, invalid input, disabling, the initial catalogue, counts and
+ * health.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -33,7 +36,7 @@ const entries = () =>
      where action in ('self_healing.deleted', 'self_healing.seeded') order by id`,
   )
 
-/** Makes a nurse the head of the clinic's department. */
+/** Makes a nurse the head of the clinic's department, which is a fault. */
 const behead = ({ departmentId, people }: Clinic) =>
   service.database.sql('update departments set head_doctor_id = $1 where id = $2', [
     people.nurse.id,

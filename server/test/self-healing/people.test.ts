@@ -1,4 +1,4 @@
-/** Faults that only people can repair are never proposed, but always reported. */
+/** Faults that only people can repair. Self-healing never proposes a fix for them, but always reports them. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Severity } from '../../src/platform/feature/fix.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -7,7 +7,7 @@ import { openService, type Service } from '../support/service.ts'
 import { forget, type Healing, heal, healthOf, hurt, soreDatabase } from './scene.ts'
 import { findingOf, openSores, soreFix } from './sores.ts'
 
-/** Creates a fix for sores that only people can make. */
+/** Creates a fix for sores that only people can repair. */
 function forPeople(other: Parameters<typeof soreFix>[0] = {}) {
   const { repair: _, ...told } = soreFix(other)
   return told

@@ -1,6 +1,6 @@
 /**
- * A healthy service: continuous scans propose nothing during requests, restarts of another node, cut connections and
- * database restarts. `npm run chaos` scans for a minute each.
+ * A healthy service. Continuous scans propose nothing during requests, while another node restarts, while connections
+ * are cut, and while the database restarts. `npm run chaos` scans for a minute each.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test, vi } from 'vitest'
@@ -25,14 +25,14 @@ const PAUSE_MS = isFull ? 1000 : 0
 
 /** Simulated callers that run until they are stopped. */
 interface Load {
-  /** The rounds in which every answer was as expected. */
+  /** Returns how many rounds have ended with the expected answers only. */
   readonly rounds: () => number
-  /** @throws if an answer was unexpected */
+  /** @throws Error when an answer was unexpected */
   stop(): Promise<void>
 }
 
 /**
- * Signs people in and out, and creates and deletes departments.
+ * Signs users in and out, and creates and deletes departments.
  * @param tolerated a status that ends a round without counting as unexpected
  */
 async function startLoad(service: Service, tolerated?: number): Promise<Load> {
@@ -69,7 +69,7 @@ async function startLoad(service: Service, tolerated?: number): Promise<Load> {
     while (!isOver) await round()
   }
   const looping = loop()
-  // The failure is reported by `stop`.
+  // Ignored here, because `stop` reports the failure.
   looping.catch(() => undefined)
   return {
     rounds: () => done,
@@ -82,7 +82,7 @@ async function startLoad(service: Service, tolerated?: number): Promise<Load> {
 
 const scan = (service: Service) => service.app.features.selfHealing.scan()
 
-/** Scans during the given work on the service, and finds nothing. */
+/** Scans while the given work runs on the service. Expects no finding. */
 async function scanBeside(
   service: Service,
   scans: number,
@@ -97,7 +97,10 @@ async function scanBeside(
   }
 }
 
-/** Scans until `back` is fulfilled. A scan may fail or be unable to check, like the database, but it finds nothing. */
+/**
+ * Scans until `back` is fulfilled. While the database is unavailable, a scan may fail or be unable to check, but it
+ * must not find anything.
+ */
 async function scanWhileAway(service: Service, back: Promise<unknown>): Promise<void> {
   let isBack = false
   const watched = back.then(() => {
@@ -145,7 +148,7 @@ test('no fix is proposed during load with a second node and cut connections', as
   await expectNothing(service)
 })
 
-// It restarts a separate server: one run is enough, when the tests use the embedded server anyway.
+// The test restarts a server of its own, so one run with the embedded server is enough.
 test.skipIf('url' in inject('server'))(
   'no fix is proposed after the database crashed or restarted during load and scans',
   async () => {

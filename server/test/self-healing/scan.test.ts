@@ -1,4 +1,4 @@
-/** Scans: findings, reports and repairs, with fixes made for this test. */
+/** Scans: findings, reports and repairs. Uses fixes that are made for this test. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -134,7 +134,7 @@ describe('a check of a scan', () => {
   test('whose findings cannot be written because the row is locked stops no other check', async () => {
     const node = await heal(database, [soreFix(), soreFix({ key: 'tests.other' })])
     await hurt(database, ['a'])
-    // Raises the server's error for a lock that was not granted in time.
+    // Raises the same error as the server does for a lock that was not granted in time.
     await database.sql(`
       create function held() returns trigger language plpgsql as $$ begin
         if (select key = 'tests.sores' from self_healing_fixes where id = new.fix_id) then
@@ -192,7 +192,7 @@ describe('a check of a scan', () => {
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     await database.sql("update sores set is_open = false where name in ('a', 'e')")
     await node.scan()
-    // Nothing is known about the rest of the round yet.
+    // The result of the rest of the round is not known yet.
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await node.fix()).status).toBe('proposed')
     await node.scan()
@@ -268,7 +268,7 @@ describe('an automatic fix', () => {
       action: 'self_healing.proposed',
       changes: { reason: held.reason },
     })
-    // A day after the first time, this is the second again.
+    // A day has passed since the first repair, so this repair is only the second within 24 hours.
     node.clock.advance(23 * HOUR)
     await node.scan()
     expect(await node.fix()).toMatchObject({ status: 'applied', occurrences: 0, reason: null })

@@ -1,4 +1,4 @@
-/** The limits of sessions: fifty per user, and a lifetime of one day for superadmins. */
+/** The limits of sessions: fifty per user, and one day for superadmins. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { HOUR, MINUTE } from '../../src/lib/clock.ts'
 import { atOnce } from '../races/race.ts'

@@ -96,7 +96,7 @@ describe('a console refresh', () => {
     browser.use('__Host-wardkeep=nonsense')
     const answer = await browser.refresh()
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
-    // Clearing the cookie here could also clear the cookie of a sign-in in another tab.
+    // The response must not clear the cookie, because another tab may have signed in since then.
     expect(answer.headers['set-cookie']).toBeUndefined()
   })
 

@@ -1,4 +1,4 @@
-/** Password hashing at sign-in: equal work for all accounts, limited concurrency, and upgrades of old hashes. */
+/** Password hashing at sign-in: the same work for all accounts, limited concurrency, and the upgrade of old hashes. */
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
@@ -35,7 +35,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-/** The service's sign-in with replaced `passwords`. */
+/** Returns the service's sign-in with other `passwords`. */
 function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
   const { db, features } = service.app
   return signInService({
@@ -101,7 +101,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
       ({ code }) => code,
     )
 
-  /** Creates passwords that record the queue and the hash of each check. Each check waits for `passing`. */
+  /** Creates passwords that record the queue and the hash of each check. Each check waits until `passing` resolves. */
   async function watched(passing: (stored: string | null) => Promise<unknown>) {
     const real = await openPasswords(COST, 2, systemTime)
     const verified: string[] = []
@@ -116,7 +116,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
     return { passwords, verified }
   }
 
-  /** Starts eight sign-ins with wrong passwords, whose checks wait until `open` is called. */
+  /** Starts eight sign-ins with wrong passwords. Their checks wait until `open` is called. */
   async function fullLine(passing: (stored: string | null) => Promise<unknown>) {
     const held = gate()
     const { passwords, verified } = await watched((stored) =>
@@ -173,7 +173,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
     await begun(9)
     turns[1]?.()
     await begun(10)
-    // The next check is not that of the known user, whose place in the queue is still taken.
+    // The next check belongs to another user, because the known user's place in the queue is still taken.
     turns[9]?.()
     expect(await first).toBe('last')
     for (const turn of turns) turn()

@@ -1,4 +1,4 @@
-/** The session cache: entries stay valid only while the node receives notifications. */
+/** The session cache. Its entries are valid only while the node receives notifications. */
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -9,7 +9,7 @@ let far: Service
 let clinic: Clinic
 
 beforeAll(async () => {
-  // Background work would stop in the middle of a step while the clock is stopped.
+  // The service runs no background work, which would stop in the middle of a step while the clock is stopped.
   here = await openService()
   far = await openService({ database: here.database })
   clinic = await makeClinic(here, await superadmin(here), 'north')
@@ -18,8 +18,8 @@ beforeAll(async () => {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Stops the clock that the nodes' listeners use, while both receive notifications. No heartbeat is sent or missed until
- * the clock moves.
+ * Stops the clock of the nodes' listeners while both receive notifications. The nodes neither send nor miss a heartbeat
+ * until the clock moves.
  */
 async function stoppedTime() {
   const admin = clinic.people.admin.token
@@ -35,7 +35,7 @@ async function stoppedTime() {
   }
   let now = 0
   const start = () => {
-    // Code that waits continues with the real time.
+    // Runs the pending timers, so that waiting code continues in real time.
     vi.runOnlyPendingTimers()
     vi.useRealTimers()
     clock.mockRestore()

@@ -1,4 +1,4 @@
-/** A user's last sign-in is correct in every session, although sign-ins do not notify the nodes on commit. */
+/** The last sign-in of a user is correct in every session, although a sign-in notifies no node. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'

@@ -36,7 +36,7 @@ beforeAll(async () => {
     })
 })
 
-// This address makes more failed sign-ins than the limit allows.
+// Resets the throttles, because this address makes more failed sign-ins than the limit allows.
 beforeEach(() => forgive(service))
 
 const login = (body: object, host?: string) =>

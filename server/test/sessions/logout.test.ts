@@ -1,4 +1,4 @@
-/** Signing out of the current session, of all sessions, and of the session of a given refresh token. */
+/** Signs out of the current session, of all sessions, or of the session of a given refresh token. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

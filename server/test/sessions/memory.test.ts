@@ -6,7 +6,7 @@ import { eventually, hears, newColleague, ownerConnection, standing } from './us
 
 let here: Service
 let far: Service
-/** The database server processes of each node's listener connection. */
+/** The database server process of each node's listener connection. */
 let listenerOfFar: number
 let clinic: Clinic
 
@@ -48,7 +48,7 @@ test('a node that has lost its listener serves no ended session from its cache, 
   )
   await eventually(() => hears(here, admin), Boolean)
 
-  // The node reads cached sessions from the database each time, so an ended session is refused immediately.
+  // The node reads every session from the database, so it refuses an ended session at once.
   for (let round = 0; round < 3; round += 1) {
     const person = await newColleague(here, clinic)
     expect(await standing(far, person.token)).toBe(200)

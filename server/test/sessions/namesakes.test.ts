@@ -1,5 +1,6 @@
 /**
- * One address at several clinics without a tenant in the request: the password decides, and reveals no other account.
+ * The same e-mail address at several clinics, without a tenant in the request. The password selects the account, and
+ * the answers reveal no other account.
  */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { askForLink, form, newTenant, PROXIED, post } from '../accounts/people.ts'
@@ -81,7 +82,7 @@ describe('a stranger who registers the same address in another tenant', () => {
       if (times < 4) expect((await login(email, OTHER, undefined, from)).status).toBe(200)
     }
     expect((await login(email, 'wrong-Horse-1', undefined, from)).status).toBe(429)
-    // Even the correct password has to wait at an IP address that is not known for the victim.
+    // At an IP address that is not known for the victim, even the correct password has to wait.
     expect((await login(email, PASSWORD, undefined, from)).status).toBe(429)
   })
 

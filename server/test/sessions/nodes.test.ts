@@ -1,6 +1,6 @@
 /**
- * The end of a session: immediate on its node, and after a notification on all others. `held.test.ts` tests nodes
- * without notifications.
+ * The end of a session takes effect at once on its node, and after a notification on all others. `held.test.ts` tests
+ * nodes without notifications.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
@@ -62,7 +62,7 @@ const ENDINGS: [string, (person: Person) => Promise<Answer>][] = [
   ],
 ]
 
-/** Makes every node cache the session, ends it, and waits until all refuse it. */
+/** Makes every node cache the session and then ends it. Waits until all nodes refuse it. */
 async function expectEnd(person: Person, end: () => Promise<Answer>): Promise<void> {
   for (const node of [here, ...others]) expect(await standing(node, person.token)).toBe(200)
   expect([200, 204]).toContain((await end()).status)

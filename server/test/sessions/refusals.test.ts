@@ -1,4 +1,4 @@
-/** Refused sign-ins all get the same response, unless the password is correct. */
+/** All refused sign-ins get the same response, unless the password is correct. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

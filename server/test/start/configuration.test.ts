@@ -1,4 +1,4 @@
-/** The command line and its configuration: invalid values, the metrics, and the commands other than start. */
+/** The command line and its configuration: invalid values, the metrics, and all commands except `start`. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -94,7 +94,7 @@ test('METRICS_PORT also serves the request counters', async () => {
   expect(counted('/api/users/me', 401)).toBe('1')
   expect(text).toContain('wardkeep_http_request_seconds_bucket')
   expect(text).toContain('process_cpu_seconds_total')
-  // They stay off the port of the API.
+  // The port of the API must not serve the metrics.
   expect(await service.call('GET', '/metrics')).toMatchObject({ status: 404 })
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })

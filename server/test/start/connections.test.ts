@@ -1,4 +1,4 @@
-/** The connection limit of the embedded server, which covers the configured pool. */
+/** The connection limit of the embedded server is high enough for the configured pool. */
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/commands/start.ts'
 import { readConfig } from '../../src/config/config.ts'

@@ -1,4 +1,4 @@
-/** The demo clinic: created once, and not again if it was deleted or its name is in use. */
+/** The demo clinic is created once. It is not created again if it was deleted, or if its name is in use. */
 import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'

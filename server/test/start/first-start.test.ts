@@ -38,7 +38,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const first = await startService(bare(dataDir), options)
   expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
 
-  // The superadmin's password is in a file for people, and not in the output, which is kept.
+  // The password is in a file and not in the output, because logs keep the output.
   const password = generatedPassword(first) ?? ''
   expect(password.length).toBeGreaterThan(12)
   expect(first.stdout()).not.toContain(password)
@@ -48,11 +48,11 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const root = await tokenOf(first, superadmin)
   const me = await first.call('GET', '/api/users/me', { token: root })
   expect(me.body).toMatchObject({ role: 'superadmin', email: superadmin.email })
-  // Any reader of the terminal knows it, so it must be changed first.
+  // The user must change this password first, because any reader of the terminal knows it.
   const refused = await first.call('GET', '/api/admin/tenants', { token: root })
   expect(refused).toMatchObject({ status: 403, body: { code: 'password_change_required' } })
 
-  // The demo clinic with all its users.
+  // Checks that the demo clinic has all its users.
   const accounts = demoAccounts(first)
   const roles = new Set(accounts.map(([, role]) => role))
   expect(roles).toEqual(new Set(ROLES.filter((role) => role !== 'superadmin')))

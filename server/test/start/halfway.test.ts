@@ -22,7 +22,7 @@ async function takenPort(): Promise<number> {
   return port
 }
 
-/** Counts the resources of each kind that keep the process alive, except timers, which the tests use. */
+/** Counts the resources that keep the process alive, by kind. Ignores timers, because the tests use them. */
 function held(): Map<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo())
@@ -30,7 +30,7 @@ function held(): Map<string, number> {
   return counts
 }
 
-/** Starts the service in this process. Returns the error of its refusal. */
+/** Starts the service in this process. Returns the error with which the start fails. */
 async function failedStart(env: NodeJS.ProcessEnv): Promise<string> {
   const all = { ...PLAIN, DATA_DIR: await scratch(), LOG_LEVEL: 'silent', ...env }
   for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value)
@@ -86,7 +86,7 @@ describe('a failed start leaves no connection and no listener', () => {
     expect(clock.repeating()).toBeGreaterThan(0)
     await service.close()
     expect(clock.repeating()).toBe(0)
-    // After the upkeep has started, so that its timers run.
+    // Makes the start fail after the upkeep has started, so that the timers of the upkeep are running.
     await database.sql('alter schema pgboss rename to gone')
     const failing = openService({ clock, background: ['jobs'], database })
     await expect(failing).rejects.toThrow(/pg-boss is not installed/)

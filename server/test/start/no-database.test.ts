@@ -1,4 +1,4 @@
-/** Commands without a database: only `start` and `migrate` create one, and every other command fails. */
+/** Commands without a database. Only `start` and `migrate` create a database, and every other command fails. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'

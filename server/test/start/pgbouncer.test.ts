@@ -1,4 +1,6 @@
-/** PgBouncer between the service and its database: works in session mode, is refused in transaction mode. */
+/**
+ * PgBouncer between the service and its database. The service works with session mode, and refuses transaction mode.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient, openPool, openWorkerPool } from '../../src/platform/db/connection.ts'
 import { requireSessionPooling } from '../../src/platform/db/pooling.ts'

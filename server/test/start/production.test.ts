@@ -1,4 +1,4 @@
-/** Startup in production: its requirements, and its behaviour on an external database. */
+/** Startup in production: its requirements, and its behaviour with an external database. */
 
 import { chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -96,7 +96,7 @@ describe('a start in production', () => {
     expect(await processesOn(join(dataDir, 'postgres'))).toEqual([])
     expect(await database.sql('select subdomain from tenants')).toEqual([{ subdomain: 'platform' }])
     expect(await service.stop()).toEqual({ code: 0, signal: null })
-    // Data encrypted with one key does not decrypt with another.
+    // Uses another key, which cannot decrypt the existing data.
     const other = Buffer.alloc(32, 6).toString('base64')
     const { ENCRYPTION_KEY_FILE: _, ...keyless } = env
     const lines = await refusedStart({ ...keyless, ENCRYPTION_KEY: other })

@@ -1,4 +1,4 @@
-/** Service starts during the maintenance mode of a full restore wait, or fail with one line. */
+/** A service that starts while a full restore is in maintenance mode waits, or fails with a one-line message. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { EVERY_TENANT, LOCKS, ownerClient } from '../../src/platform/db/index.ts'
@@ -33,7 +33,7 @@ async function enterMaintenance(tenantId: number) {
   return () => client.query('select pg_advisory_unlock($1, $2)', lock)
 }
 
-/** Runs a start until it reports that it waits. */
+/** Runs `start` until it reports that it is waiting. */
 async function waiting(...options: string[]) {
   const run = command(['start', ...options], env)
   await until('it waits', () => run.stdout().includes(WAITING) || undefined, 60_000)
@@ -45,7 +45,7 @@ test.each([
   ['worker', 'background work started'],
 ])('a start of the role %s waits for a running restore', async (role, up) => {
   const run = await waiting('--role', role)
-  // Long enough for several polls.
+  // Waits long enough for several polls.
   const stays = await Promise.race([run.ended, delay(1_500, 'waits')])
   expect(stays).toBe('waits')
   expect(run.stdout()).not.toContain(up)

@@ -1,4 +1,4 @@
-/** The generated password of the first superadmin: written to a file, however the first start ends. */
+/** The generated password of the first superadmin is written to a file, regardless of how the first start ends. */
 import { readFileSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'

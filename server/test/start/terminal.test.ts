@@ -1,4 +1,4 @@
-/** Startup in a terminal: readable lines, and the generated password instead of a file. */
+/** Startup in a terminal prints readable lines, and prints the generated password instead of writing it to a file. */
 import { spawn } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

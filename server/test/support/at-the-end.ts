@@ -5,7 +5,7 @@ type Close = () => unknown
 
 const ofFile: Close[] = []
 
-/** Closes everything that the file has opened. `each-file.ts` calls this at the end of each file. */
+/** Closes everything that the test file has opened. `each-file.ts` calls this function at the end of each file. */
 export async function endFile(): Promise<void> {
   const errors: unknown[] = []
   for (let close = ofFile.pop(); close; close = ofFile.pop())
@@ -22,7 +22,10 @@ export function atTheEndOfFile(close: Close): void {
   ofFile.push(close)
 }
 
-/** Closes at the end of the running test. Outside of a test, as in `beforeAll`, at the end of the file. */
+/**
+ * Registers a cleanup for the end of the running test. Outside of a test, such as in `beforeAll`, the cleanup runs at
+ * the end of the file.
+ */
 export function atTheEnd(close: Close): void {
   try {
     onTestFinished(async () => void (await close()))

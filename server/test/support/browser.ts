@@ -16,7 +16,7 @@ export const BROWSER_ARGS = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
 ]
 
-/** Opens a browser with one page. Closed with the test or its file. */
+/** Opens a browser with one page. The browser closes at the end of the test or its file. */
 export async function openPage(): Promise<Page> {
   const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: BROWSER_ARGS })
   atTheEnd(() => browser.close())

@@ -1,4 +1,4 @@
-/** Fixes without the engine: a check as in a scan, and a repair as in a confirmation. */
+/** Runs fixes without the engine: the check of a scan, and the repair of a confirmation. */
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { inScope, type Scopes } from '../../src/platform/db/index.ts'

@@ -1,6 +1,6 @@
 /**
- * The golden template of a run: a database on which the service was opened once. It has queues, keys, a superadmin, and
- * two clinics with users of every role.
+ * The golden template of a test run: a database on which the service has started once. It contains queues, keys, a
+ * superadmin, and two clinics with users of every role.
  */
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { createClinic } from './clinics.ts'
@@ -17,9 +17,9 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'north'),
       await createClinic(service, root, 'south'),
     ]
-    // A copy should neither read these entries nor send these mails.
+    // Empties the queues first, so that a copy does not process these entries or send these mails.
     await service.idle('webhooks', 'jobs')
-    // The links and counts of those mails would expire earlier than those of a test.
+    // Deletes the links and counts of those mails, which would expire earlier than those that a test creates.
     await service.app.db.acrossTenants(async (tx) => {
       await tx.db.deleteFrom('account_tokens').execute()
       await tx.db.deleteFrom('throttles').execute()

@@ -1,4 +1,4 @@
-/** Stops a process of the service at a write, while the test changes something else. */
+/** Blocks a transaction of the service at a write, so that the test can change other data during it. */
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { OF_THIS_DATABASE, type TestDatabase } from './database.ts'
@@ -10,20 +10,20 @@ export interface Step {
   table: string
   /** `insert` by default. */
   event?: 'insert' | 'update' | 'delete'
-  /** Stops before the row is written, so that it is never committed, or during the commit. */
+  /** `before` blocks before the row is written. `behind` blocks during the commit, after the row is written. */
   moment: 'before' | 'behind'
-  /** A condition on `new` and `old`; any row by default. */
+  /** A condition on `new` and `old`. By default every row matches. */
   when?: string
 }
 
 export interface HeldUp {
-  /** Resolves once a transaction is stopped. */
+  /** Resolves once a transaction is blocked. */
   met(): Promise<void>
-  /** Releases the block for good. Waits for the end of the stopped transactions. */
+  /** Removes the block permanently, and waits until the blocked transactions have ended. */
   release(): Promise<void>
 }
 
-/** Stops every transaction that reaches this step. */
+/** Blocks every transaction that reaches this write. */
 export async function holdUp(database: TestDatabase, step: Step): Promise<HeldUp> {
   const { table, event = 'insert', moment, when = 'true' } = step
   const client = new pg.Client(database.url)

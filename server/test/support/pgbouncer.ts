@@ -11,13 +11,16 @@ import { scratch } from './scratch.ts'
 import type { TcpSwitch } from './tcp-switch.ts'
 import { until } from './until.ts'
 
-/** The program, if installed. Debian puts it where only root looks. */
+/** The program, if installed. Debian installs it in a folder that only root has in its PATH. */
 const PROGRAM = ['pgbouncer', '/usr/sbin/pgbouncer'].find(
   (program) => spawnSync(program, ['--version']).status === 0,
 )
 export const hasPgBouncer = PROGRAM !== undefined
 
-/** Starts PgBouncer with the pool mode, and its other settings as packaged. Returns the database's URL through it. */
+/**
+ * Starts PgBouncer with the given pool mode. All other settings are those of the package. Returns the URL of the
+ * database through PgBouncer.
+ */
 export async function startPgBouncer(
   server: TcpSwitch,
   mode: 'session' | 'transaction',

@@ -9,11 +9,11 @@ export interface TcpSwitch {
   readonly port: number
   /** The database's URL through the switch. */
   readonly url: string
-  /** Directs new connections to the server. Ends open connections unless `kept`. */
+  /** Directs new connections to this server. Ends all open connections, unless `open` is 'kept'. */
   point(target: Connection, open?: 'kept'): void
 }
 
-/** Opens a switch to the server, closed with the test or its file. */
+/** Opens a switch to the first server. The switch closes at the end of the test or its file. */
 export async function openSwitch(first: Connection): Promise<TcpSwitch> {
   const links = new Set<[near: Socket, far: Socket]>()
   let target = first

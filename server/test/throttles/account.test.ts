@@ -1,4 +1,4 @@
-/** Wrong guesses at one account: five are free, then each one doubles the wait, up to a limit. */
+/** Wrong guesses at one account. Five are free, and each further guess doubles the wait, up to a limit. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { forgive } from '../support/accounts.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -116,7 +116,7 @@ describe('the failure count of an account', () => {
       expect((await wrong()).status).toBe(401)
       expect(await waitOf(wrong())).toBe(10)
     }
-    // The same holds if the request names an unknown tenant, or none.
+    // The same applies if the request names an unknown tenant or no tenant.
     for (const subdomain of ['nowhere', null])
       expect(await guessUntilRefused(() => guess('nobody@east.test', subdomain))).toBeDefined()
   })
@@ -129,7 +129,7 @@ describe('the failure count of an account', () => {
   ])(
     'allows five guesses with %s in the request, and none more in another form',
     async (_, asked, then) => {
-      // An unknown account behaves in the same way, so the wait reveals nothing.
+      // The wait reveals nothing, because an unknown account behaves in the same way.
       for (const email of [owner.email, 'not-there@north.test']) {
         for (const subdomain of asked) expect((await guess(email, subdomain)).status).toBe(401)
         expect((await guess(email, then)).status).toBe(429)

@@ -1,4 +1,4 @@
-/** Guesses at many accounts from one IP address, and finding the caller's address behind proxies. */
+/** Guesses at many accounts from one IP address, and how the service finds the caller's address behind proxies. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { tally } from '../races/race.ts'
@@ -95,7 +95,7 @@ test('two hundred users who sign in from one IP address within a minute are not 
     people.map(({ email }) => attempt(node, { email, from: address })),
   )
   expect(tally(answers)).toEqual({ 200: 200 })
-  // Users who mistype once and then succeed are not throttled either, a few of them at a time.
+  // Users who mistype once and then succeed are not throttled either. Each iteration signs in a few of them at a time.
   for (const { email } of people.slice(0, 15)) {
     expect((await attempt(node, { email, password: WRONG, from: address })).status).toBe(401)
     expect((await attempt(node, { email, from: address })).status).toBe(200)

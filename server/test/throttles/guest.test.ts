@@ -1,6 +1,6 @@
 /**
- * A guest behind the clinic's address, or a stranger behind the same proxy: their guesses lock no known user out, and
- * the answers reveal nothing.
+ * Guesses from a guest at the clinic's address, or from a stranger behind the same proxy. They lock out no known user,
+ * and the answers reveal nothing.
  */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -101,7 +101,7 @@ test('a known owner can sign in while guesses fill the queue', async () => {
   const flood = Array.from({ length: 300 }, madeUp)
   const entered = await enter()
   const statuses = (await Promise.all(flood)).map(({ status }) => status)
-  // Eight checks run and 256 wait, so the queue was full when the owner signed in.
+  // The queue was full when the owner signed in: eight checks run at a time, and 256 can wait.
   expect(statuses).toContain(503)
   expect(entered.status).toBe(200)
 })
@@ -110,7 +110,7 @@ describe('while the IP address has to wait', () => {
   beforeEach(async () => {
     await open(1)
     await guessUntilRefused(madeUp)
-    // Waits until the wait is longest, so that the following requests arrive during it.
+    // Raises the wait to its maximum, so that all following requests arrive during it.
     for (let wait = 2; wait <= 60; wait *= 2) {
       service.clock.advance(wait * 1000)
       expect((await madeUp()).status).toBe(401)
@@ -128,7 +128,7 @@ describe('while the IP address has to wait', () => {
       await guess(owner.email),
       await guess(stranger.email),
       await guess('nobody@north.test'),
-      // The correct password of an account that is not known at this address does not help either.
+      // The correct password does not help for an account that is not known at this address.
       await enter(stranger),
     ].map(seen)
     expect(answers[0]).toMatchObject({ status: 429, headers: { 'retry-after': '60' } })

@@ -1,4 +1,6 @@
-/** IP addresses from which the owner has signed in have their own count, which guesses from elsewhere do not raise. */
+/**
+ * An IP address from which the owner has signed in has its own count. Guesses from elsewhere do not raise that count.
+ */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -47,7 +49,8 @@ test("the owner's sign-in does not reset the stranger's failure count", async ()
 test('guesses from a known IP address are throttled like any others', async () => {
   expect((await guessUntilRefused(() => guess(home))).guesses).toBe(5)
   expect((await enter(home)).status).toBe(429)
-  // Guesses from a known address also count elsewhere. Otherwise, a caller could tell where the account is known.
+  // Guesses from a known address also raise the count for unknown addresses. Otherwise a caller could find out where
+  // the account is known.
   expect((await enter(stranger)).status).toBe(429)
 })
 

@@ -1,4 +1,4 @@
-/** Many concurrent guesses, on one node and on two: all of them count, and only a few are checked. */
+/** Many concurrent guesses, on one node and on two. All of them count, and only a few are checked. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -25,7 +25,8 @@ beforeEach(async () => {
   clinic = await makeClinic(service, await superadmin(service), 'north')
 })
 
-// Each test opens two nodes with many connections, and the server allows only a limited number.
+// Closes the nodes, because each test opens two nodes with many connections and the server allows only a limited
+// number.
 afterEach(async () => {
   await service.close()
   await node.close()
@@ -65,7 +66,8 @@ describe('sixty-four concurrent guesses at an account', () => {
 })
 
 test('of six hundred concurrent guesses from one IP address, twenty are checked and the rest refused', async () => {
-  // Without this, the first wait of two seconds could end before the last guess is sent on a slow machine.
+  // Stops the clock. Otherwise, on a slow machine, the first wait of two seconds could end before the last guess is
+  // sent.
   service.clock.stop()
   const answers = await atOnce(
     (index) =>
@@ -102,7 +104,8 @@ test('failure counts survive the replacement of all nodes', async () => {
   await service.close()
   await node.close()
   const next = await openService({ config, database: service.database })
-  // The first wait is five seconds, so the clock must not advance further while the nodes are replaced.
+  // Sets the new node's clock to the time of the refusal. The first wait is only five seconds, so no time may pass
+  // while the nodes are replaced.
   next.clock.advance(refusedAt - next.clock.now())
   expect((await attempt(next, { email })).status).toBe(429)
   await next.close()

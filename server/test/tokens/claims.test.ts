@@ -1,4 +1,4 @@
-/** Tokens with a valid signature but invalid claims: a stolen signing key gives no additional access. */
+/** Tokens with a valid signature but invalid claims. Such tokens give no access, even if a signing key was stolen. */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, standing } from '../sessions/users.ts'

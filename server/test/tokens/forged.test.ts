@@ -1,4 +1,4 @@
-/** Every forged access token gets 401, with any claims. */
+/** Every forged access token gets 401, regardless of its claims. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

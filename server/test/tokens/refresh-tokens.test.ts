@@ -179,7 +179,7 @@ test('refreshes of a session are limited per minute on a node, and refused ones 
     expect(answer.status).toBe(200)
     token = answer.body.refresh_token
   }
-  // The last refresh exceeds the limit.
+  // Refreshes until the limit is exceeded by the last refresh.
   for (let times = 0; times < 3; times += 1) await rotate()
   const spent = () =>
     limited.database.sql(

@@ -1,4 +1,4 @@
-/** After a run that uses every secret, no log, journal or table contains a password, token, code or key. */
+/** A run that uses every secret. Afterwards no log, journal or table contains a password, token, code or key. */
 import { beforeAll, expect, test } from 'vitest'
 import { newColleague, refresh } from '../sessions/users.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 function remember(...texts: string[]): void {
   for (const text of texts) {
     secrets.add(text)
-    // The part of a token that is secret even without the rest.
+    // Records the last part of a token as well, because it is secret even without the rest.
     const tail = text.split('.').at(-1) ?? ''
     if (tail.length >= 40) secrets.add(tail)
   }
@@ -81,7 +81,7 @@ async function live(): Promise<void> {
   await service.call('POST', '/api/auth/logout', { token, body: { refresh_token: own } })
 }
 
-/** Registers an account and resets its password, with mailed links. */
+/** Registers an account and resets its password, using mailed links. */
 async function liveByMail(): Promise<void> {
   const whom = { email: 'newcomer@north.test', subdomain: 'north' }
   const password = secret('first-Horse-17')

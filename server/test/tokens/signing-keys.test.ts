@@ -1,4 +1,4 @@
-/** The signing keys of access tokens: published, rotated without a sign-out, encrypted at rest. */
+/** The signing keys of access tokens are published, rotated without ending sessions, and encrypted at rest. */
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { purgeAccounts } from '../../src/features/auth/auth.jobs.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   root = await superadmin(service)
 })
 
-// Each test opens two nodes. All of them together would exceed the server's connection limit.
+// Closes the nodes of each test, because the nodes of all tests together would exceed the server's connection limit.
 afterEach(async () => {
   await Promise.all([service.close(), other.close()])
 })
@@ -199,7 +199,7 @@ test('of two concurrent reads of the keys, the newer one wins, in either order o
   )
   const before = keys.signer().kid
   isHeld = true
-  // The older read returns the rows before the rotation, and the newer read those after it.
+  // The older read returns the rows from before the rotation, and the newer read those from after it.
   hear('keys')
   await eventually(
     () => held.length,

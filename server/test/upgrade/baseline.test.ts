@@ -62,7 +62,7 @@ it('reads data that the baseline release wrote', async () => {
 
   const admin = await signIn(service, 'admin')
   expect(await read('/api/admin/users?search=Łukasz', admin)).toMatchObject({ total: 1 })
-  // This release has folded names and search tokens.
+  // The baseline has no folded names and search tokens, but this release has.
   expect(await read('/api/admin/users?search=JORG%20arztel', admin)).toMatchObject({ total: 1 })
   for (const search of ['lucja oster', 'علي محمد', '山田太郎', 'SIOBHAN OBRIEN', 'mrn|A-23']) {
     const again = await service.call('POST', '/api/patients/search', {

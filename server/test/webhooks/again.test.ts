@@ -1,4 +1,4 @@
-/** Deliveries caused by an operation: replays, manual retries, and deliveries held by an inactive webhook. */
+/** Deliveries that an operation causes: replays, manual retries, and deliveries that waited for an inactive webhook. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
 import { gate } from '../sessions/scopes.ts'
@@ -49,7 +49,7 @@ test('a replay resends old deliveries, and events from before the webhook, with 
   await allWritten(1)
   const since = new Date(at.service.clock.now() - HOUR).toISOString()
   await at.call('POST', `/${id}/replay`, { body: { since } })
-  // The clinic's first department, the one just created, and the one that was already delivered.
+  // The events are the clinic's first department, the one just created, and the one that was already delivered.
   await arrived(4)
   const replayed = receiver.received.slice(1)
   expect(replayed).toHaveLength(3)
@@ -204,7 +204,7 @@ test('a manual retry is sent before deliveries that were fetched in advance', as
     return { status: 200 }
   })
   await at.call('PUT', `/${id}`, { body: { is_active: true } })
-  // Four messages are in flight, which is as many as may be sent concurrently.
+  // Waits for four messages, the maximum that may be in flight at a time.
   await arrived(4)
   await at.call('POST', `/${id}/deliveries/${latest.id}/retry`)
   first.open()

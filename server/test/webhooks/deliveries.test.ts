@@ -7,7 +7,7 @@ let at: WebhookClinic
 
 beforeAll(async () => {
   at = await openClinic()
-  // Days without events, so that the deliveries have gaps between them.
+  // Uses days without events, so that there are gaps between the days with deliveries.
   await at.service.database.sql("select ensure_webhook_partitions('2026-01-01', '2026-01-05')")
 })
 

@@ -31,7 +31,10 @@ const NOT_WALKED = [
   'encryption.root_key_destroyed',
 ]
 
-/** Returns the shape of `changes`: all fields of a created or deleted record, otherwise only their presence. */
+/**
+ * Returns the shape of `changes`. For a created or deleted record these are all its fields, and otherwise only whether
+ * `changes` exists.
+ */
 function shapeOf(changes: Record<string, unknown> | null): unknown {
   if (changes === null) return null
   const isWhole = changes.before === null || changes.after === null
@@ -85,7 +88,7 @@ describe('the list of events for webhooks', () => {
     }
     const unmatched = catalogue.map(({ name }) => name).filter((name) => !compared.has(name))
     expect(unmatched).toEqual(NOT_WALKED)
-    // An event without a tenant would reach no webhook.
+    // An event without a tenant would be sent to no webhook.
     const ofNobody = rows.filter(({ entry }) => entry.tenant_id === null)
     expect(ofNobody.map(({ action }) => action).filter(isPublic)).toEqual([])
   })

@@ -25,7 +25,7 @@ const found = (key: string) => findings(service.app.db, fix(key))
 const sql: Service['database']['sql'] = (text, values) => service.database.sql(text, values)
 const iso = (ms = 0) => new Date(service.clock.now() + ms).toISOString()
 
-/** Probes receivers as the job does, on this node or another one. */
+/** Probes receivers as the job does, on this node or another node. */
 const probe = (node = service) =>
   probeDisabled(
     {
@@ -122,7 +122,7 @@ describe('a webhook that was deactivated by failures', () => {
     const [first] = await found('webhooks.disabled')
     service.clock.advance(6 * HOUR)
     await probe()
-    // The receiver has succeeded since the first probe.
+    // The receiver has succeeded in two probes, the first and a later one.
     expect(await found('webhooks.disabled')).toEqual([first])
     receiver.answerWith(() => ({ status: 503 }))
     service.clock.advance(6 * HOUR)
@@ -148,7 +148,7 @@ describe('a webhook that was deactivated by failures', () => {
     })
     await at.call('PUT', `/${webhook.id}`, { body: { url: other.url } })
     await probe()
-    // The webhook is forgotten after the same time as any other failing webhook.
+    // The fix stops probing the webhook after the same time as any other failing webhook.
     const { probed_at, failing_since } = (await rowOf(webhook.id)) ?? {}
     expect(failing_since).toBe(probed_at)
     service.clock.advance(6 * HOUR)
@@ -180,7 +180,7 @@ describe('a webhook that was deactivated by failures', () => {
   })
 })
 
-/** Creates a webhook with a delivery that has waited since `ms`, and whose queue has lost its due time. */
+/** Creates a webhook with a delivery that has been pending since `ms`. Its queue has lost its due time. */
 async function lost(ms: number) {
   const receiver = await openReceiver({ clock: service.clock })
   const webhook = await at.register({ url: receiver.url })

@@ -8,7 +8,7 @@ import { scopesOf } from '../sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 
 const [GONE, OTHER] = [1, 2]
-/** Webhooks of the other tenant, with IDs before and after the IDs of the leftover rows. */
+/** IDs of the other tenant's webhooks, before and after the IDs of the leftover rows. */
 const LIVING = [1, 2, 3, 7, 8, 9]
 const LEFT_OVER = 5
 

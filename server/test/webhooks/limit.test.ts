@@ -24,7 +24,7 @@ test('fifty of sixty concurrent registrations on two nodes succeed', async () =>
   )
   expect(entries).toHaveLength(50)
 
-  // Another tenant has its own limit, and deleting a webhook allows another registration.
+  // Another tenant has its own limit. Deleting a webhook makes room for another registration.
   const south = clinicOn(service, await makeClinic(service, await superadmin(service), 'south'))
   await south.register()
   await at.call('DELETE', `/${answers.find(({ status }) => status === 201)?.body.id}`)

@@ -1,4 +1,4 @@
-/** Pasted values of a webhook: a secret with extra characters, and a URL on the user's own machine. */
+/** Pasted values of a webhook: a secret with extra characters, and a URL that refers to the user's own machine. */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

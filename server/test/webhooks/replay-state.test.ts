@@ -1,4 +1,4 @@
-/** The state of a replay: one at a time per webhook, with a job, progress and cancellation. */
+/** The state of a replay: one replay at a time per webhook, its job, its progress and its cancellation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
@@ -35,7 +35,7 @@ const deliveriesOf = (id: number) =>
     [id],
   )
 
-/** Completes the first delivery with this status after one attempt. */
+/** Completes the first delivery after one attempt, with this status. */
 async function settle(id: number, status: 'delivered' | 'failed', entry: number): Promise<void> {
   await sql(
     `update webhook_deliveries set status = $1, attempts = 1, retry_step = 1, due_at = null,
@@ -61,7 +61,8 @@ test('only one of several concurrent replays of a webhook is accepted, and the o
     expect(body.detail).toContain(`Replay ${taken[0]?.body.id} of this webhook`)
   }
   expect(await sql('select 1 from webhook_replays where webhook_id = $1', [id])).toHaveLength(1)
-  // A replay of another webhook is independent. The next replay can start once this one has ended.
+  // A replay of another webhook is independent. The next replay of this webhook can start once the current one has
+  // ended.
   const other = await at.register({ events: ['user.created'] })
   expect((await order(other.id)).status).toBe(202)
   await run(taken[0]?.body.id)
@@ -109,7 +110,7 @@ test('a cancelled replay restores waiting deliveries to their earlier state', as
   const [delivered, failed, waiting, untried, sent] = await deliveriesOf(id)
   await settle(id, 'delivered', delivered?.entry_id)
   await settle(id, 'failed', failed?.entry_id)
-  // One delivery waits for its second attempt without any replay, and one did not exist before the replay.
+  // Changes two deliveries: one waits for its second attempt without a replay, and one did not exist before the replay.
   await sql(
     `update webhook_deliveries set replay_id = null, due_at = '2099-01-01', attempts = 1
      where webhook_id = $1 and entry_id = $2`,

@@ -1,4 +1,4 @@
-/** Replays queue past events again in batches, despite interruptions. */
+/** A replay queues past events again, in batches. Interruptions do not change the result. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
@@ -56,7 +56,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
     `create table if not exists journal_${month(0).replaceAll('-', '_')} partition of journal
      for values from ('${month(0)} 00:00:00+00') to ('${month(1)} 00:00:00+00')`,
   ).catch((error: { code?: string }) => {
-    // The partition exists under its usual name.
+    // Ignores the error that the partition already exists under its usual name.
     if (error.code !== '42P17') throw error
   })
   await sql(
@@ -124,7 +124,7 @@ describe('a replay', () => {
         'webhook.test',
       ]),
     )
-    // The event of the webhook test was sent only once, when the test was requested.
+    // The event of a webhook test is not replayed. It was sent only once, when the test was requested.
     expect(events.filter((event) => event === 'webhook.test')).toHaveLength(1)
     const foreign = await at.service.database.sql(
       `select 1 from webhook_deliveries d join journal j on j.id = d.entry_id
@@ -282,7 +282,7 @@ describe('a long replay', () => {
     let calls = 0
     const inTenant: Scopes['inTenant'] = async (...args) => {
       const result = await db.inTenant(...args)
-      // The first call only reads the replay.
+      // Skips the first call, which only reads the replay.
       if (calls++ === batches) await act()
       return result
     }
@@ -342,7 +342,7 @@ describe('a long replay', () => {
     const part = (await deliveriesOf(id)).length
     expect(part).toBeGreaterThan(0)
     expect(part).toBeLessThan(COUNT)
-    // The job was returned to the queue, which does not count as a failure.
+    // The job was returned to the queue. This does not count as a failure.
     expect(await rowsOf(database, 'webhooks.replay')).toMatchObject([{ retry_count: 0 }])
     await node().start()
     const isWhole = async () => (await deliveriesOf(id)).length === COUNT || undefined
@@ -362,7 +362,7 @@ describe('a long replay', () => {
 describe('the limits of `since`', () => {
   test('allow a start within the retention period, and no future one', async () => {
     const { id } = await at.register({ events: ['tenant.restored'] })
-    // The earliest day changes at midnight.
+    // Stops the clock, because the earliest day changes at midnight.
     at.service.clock.stop()
     const earliest = ago(30 * DAY).slice(0, 10)
     expect(await order(id, earliest)).toMatchObject({

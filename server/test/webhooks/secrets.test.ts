@@ -1,4 +1,4 @@
-/** Webhook secrets: returned once, encrypted at rest, and replaced without invalid signatures in between. */
+/** Webhook secrets are returned once and encrypted at rest. While a secret is replaced, every signature stays valid. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deleteExpiredSecrets } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -20,7 +20,11 @@ beforeEach(async () => {
 const secretOf = (word: string) => `the secret number ${word}`
 const replace = (id: number, secret: string) => at.call('PUT', `/${id}`, { body: { secret } })
 
-/** Returns the number of signatures of a message. @param secret must verify the message, and `not` must not */
+/**
+ * Returns the number of signatures of a message.
+ * @param secret must verify the message
+ * @param not must not verify it
+ */
 async function signatures(id: number, secret: string, not?: string): Promise<number> {
   const { body } = await at.call('POST', `/${id}/test`)
   expect(body).toMatchObject({ delivered: true })
@@ -77,7 +81,7 @@ describe('a webhook secret', () => {
     expect(await rowsOf(id)).toEqual([{ expires_at: null }])
     const [entry] = (await at.entriesOf(id)).filter(({ action }) => action.includes('withdrawn'))
     expect(entry).toMatchObject({ action: 'webhook.secrets_withdrawn', changes: null })
-    // No old secret is left to revoke, as if the secret had never been replaced.
+    // There is no old secret left to revoke, as for a webhook whose secret was never replaced.
     expect((await withdraw()).status).toBe(404)
     expect((await at.call('DELETE', '/999999/secrets/previous')).status).toBe(404)
   })

@@ -1,4 +1,4 @@
-/** Webhook tests: one message is sent immediately, and the receiver's response is returned. */
+/** Webhook tests. The service sends one message immediately and returns the receiver's response. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answering, openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'

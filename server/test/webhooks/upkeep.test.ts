@@ -1,4 +1,4 @@
-/** The upkeep of webhooks deletes expired days and deleted webhooks, and keeps pending deliveries. */
+/** The upkeep of webhooks deletes expired days and deleted webhooks. It keeps pending deliveries. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   lockDelivery,
@@ -18,7 +18,7 @@ let at: WebhookClinic
 const KEPT = 30
 const { signal } = new AbortController()
 
-/** The days before and after the service starts. They differ if it starts at midnight. */
+/** The dates before and after the start of the service. They differ if it starts at midnight. */
 let startedOn: string[]
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const before = await todayOf(database)
   at = await openClinic({ database })
   startedOn = [before, await todayOf(database)]
-  // From here on, a day has the same age in the test and in the service.
+  // Stops the clock, so that a day has the same age in the test and in the service from here on.
   at.service.clock.stop()
 })
 

@@ -15,7 +15,10 @@ interface RemoveDepartmentProps {
   readonly onClose: () => void
 }
 
-/** Asks before a department is deleted. Its members and patients stay, but nothing restores the department. */
+/**
+ * Asks for confirmation before a department is deleted. Its members and patients are kept, but the department cannot be
+ * restored.
+ */
 export function RemoveDepartment({ department, onRemoved, onClose }: RemoveDepartmentProps) {
   const { id, name, members } = department
   const { remove } = useDepartmentCommands(useClinicId())

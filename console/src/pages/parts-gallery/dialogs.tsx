@@ -11,7 +11,7 @@ import { Section } from './section.tsx'
 const kinds = ['Dialog', 'ConfirmDanger', 'ConfirmFinal', 'Palette', 'Keyboard shortcuts'] as const
 type Kind = (typeof kinds)[number]
 
-/** Everything that floats: dialogs, menus and messages. */
+/** Shows dialogs, menus and messages. */
 export function DialogSection() {
   const [open, setOpen] = useState<Kind>()
   const close = () => setOpen(undefined)
@@ -106,7 +106,7 @@ function MadeUpPalette({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** A secret that is shown once. */
+/** Shows a secret that is displayed only once. */
 export function SecretSection() {
   return (
     <Section title="SecretOnce">

@@ -20,7 +20,7 @@ interface UserActDialogProps {
   readonly onDeleted: () => void
 }
 
-/** The dialog of a change of a user. */
+/** The dialog of a change to a user. */
 export default function UserActDialog({ act, user, onClose, onDeleted }: UserActDialogProps) {
   if (act === 'edit') return <EditUser user={user} onClose={onClose} />
   if (act === 'changeRole') return <ChangeRole user={user} onClose={onClose} />
@@ -104,7 +104,7 @@ function DeleteUser({ user, onClose, onDeleted }: DeleteUserProps) {
     },
   })
   return (
-    // The address is typed, because two people may have the same name.
+    // The reader types the e-mail address, because two people may have the same name.
     <ConfirmFinal
       title={texts.title(user.full_name)}
       name={user.email}

@@ -67,7 +67,7 @@ type Core = Needs<
 
 /**
  * The maximum number of token rotations per minute for one session on one node. Clients rarely refresh more than once
- * in 15 minutes, the lifetime of an access token.
+ * per lifetime of an access token, which is 15 minutes.
  */
 const ROTATIONS_PER_MINUTE = 60
 
@@ -103,7 +103,7 @@ export interface Auth extends Feature {
   > & { notifyApplicant: NotifyApplicant }
 }
 
-/** Dependencies from features that the auth feature must not import. */
+/** Parts of other features that the auth feature must not import itself. */
 export interface AuthDeps {
   disownChat: Disown
   /** The sign-in data of the demo; null if this service has no demo. */
@@ -183,7 +183,7 @@ function openSessions(
 }
 
 const capabilitiesOf = ({ isConfigured }: Mailer) => ({
-  // Without an SMTP server, mails are only written to the outbox directory, so users never receive links.
+  // Without an SMTP server, mails are only written to the outbox folder, so users cannot receive links.
   password_reset_available: isConfigured,
   registration_available: true,
   totp_available: true,
@@ -193,7 +193,7 @@ const capabilitiesOf = ({ isConfigured }: Mailer) => ({
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
   what: 'signing key rotation',
   everyMs: HOUR,
-  // Not needed to serve requests: until a rotation succeeds, the previous key continues to sign.
+  // The service can serve requests without this job, because the previous key signs until a rotation succeeds.
   isNeededToServe: false,
   run: () => keys.rotateWhenOlder(maxAgeMs),
 })

@@ -74,7 +74,7 @@ test.each(['Dr. Anna Berg', "Seán O'Neill-Meyer", 'Ä. Ö. Ü.'])(
   },
 )
 
-// Attackers once mailed these texts to strangers by registering them as names. A word filter would miss further
+// Attackers have mailed these texts to other people by registering them as names. A filter for single words would miss
 // variants.
 test.each([
   'Your account is locked. Call +1 555 0100 now or lose access',

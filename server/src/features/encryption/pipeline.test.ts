@@ -1,4 +1,4 @@
-/** Tests the pipeline, in which tasks overlap. */
+/** Tests the pipeline. Its tasks overlap. */
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'

@@ -14,7 +14,10 @@ const LIMITS = {
   clock: systemTime,
 }
 
-/** Occupies the only turn while work of the `parties` queues up. Returns the order in which the queued work ran. */
+/**
+ * Occupies the only turn while work of the `parties` is added to the queue. Returns the order in which the queued work
+ * ran.
+ */
 async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<string[]> {
   const turn = fairTurns(limits)
   const held = gate()

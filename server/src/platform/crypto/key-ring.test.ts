@@ -1,4 +1,6 @@
-/** Tests the key ring on a real database: concurrent nodes share one key per tenant, and the cache is never stale. */
+/**
+ * Tests the key ring on a real database. Concurrent nodes share one key per tenant, and the cache is never outdated.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf, unheard } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'

@@ -128,7 +128,7 @@ describe('aligning the key files with the database', () => {
     for (const [name, key] of Object.entries(files)) await put(name, key)
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
-    // Run again, as the next startup does.
+    // Runs the step again, as the next startup does.
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
   })

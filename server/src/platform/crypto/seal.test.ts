@@ -1,4 +1,4 @@
-/** Tests that encrypted values decrypt unchanged with their key at their place, and in no other way. */
+/** Tests that an encrypted value can be decrypted with its key at its place, and in no other way. */
 import { describe, expect, test } from 'vitest'
 import { joined, keyNameOf, openSealer, openSealingKey, UnreadableError } from './seal.ts'
 
@@ -42,7 +42,7 @@ describe('an encrypted value', () => {
     expect(new Set(nonces.map((nonce) => nonce.toString('hex', 12))).size).toBe(nonces.length)
     for (let at = 0; at < 24; at += 1)
       expect(new Set(nonces.map((nonce) => nonce[at])).size, `byte ${at}`).toBeGreaterThan(200)
-    // Other instances, with the same key or another one, use other first halves.
+    // Other instances, with the same key or another key, use other first halves.
     for (const other of [openSealingKey(KEY, keyNameOf(77)), openSealingKey(KEY, keyNameOf(78))])
       expect(halves.has(other.seal('', PLACE, TENANT).toString('hex', 9, 21))).toBe(false)
   })

@@ -1,4 +1,4 @@
-/** Tests that each value decrypts with the key it names, and that blind-index tokens match only equal texts. */
+/** Tests that each value decrypts with the key that it names, and that blind-index tokens match only equal texts. */
 import { describe, expect, test } from 'vitest'
 import { UnreadableError } from './seal.ts'
 import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'

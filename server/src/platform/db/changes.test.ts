@@ -127,7 +127,7 @@ test('trusts a heartbeat for 900 ms from the time it was requested', async () =>
   onTestFinished(() => clock.mockRestore())
   now += 900
   expect(changes.trusted()).toBe(false)
-  // Waits for a heartbeat that is requested and received while the clock stands still.
+  // Waits for a heartbeat that is sent and received while the clock stands still.
   await trusts()
   now += 899
   expect(changes.trusted()).toBe(true)
@@ -194,7 +194,7 @@ test('leaves no connection open if it is stopped during a reconnect', async () =
 })
 
 describe('a notification of work', () => {
-  /** Collects what is sent over the channel. `until` waits for a given notification. */
+  /** Collects the notifications that are sent over the channel. `until` waits for a given notification. */
   async function overheard(database: TestDatabase) {
     const sent: string[] = []
     const listener = listenerClient(database.address)
@@ -225,7 +225,7 @@ describe('a notification of work', () => {
     there.changes.notify('due')
     expect(there.heard).toEqual(['journal', 'due'])
     await until('the answer has come', () => here.heard.includes('due') || undefined)
-    // A notification from this node to itself would have arrived before the other node's response.
+    // A notification from this node to itself would have arrived before the response of the other node.
     expect(here.heard).toEqual(['journal', 'due'])
   })
 

@@ -1,6 +1,6 @@
 /**
  * Checks the cache for random orders of reads, commits and notifications, against a model of a database and two nodes.
- * The tests of sessions cover its use for sessions.
+ * The tests of sessions cover the use of the cache for sessions.
  */
 import { describe, expect, test } from 'vitest'
 import { dice } from '../../../test/support/dice.ts'
@@ -44,7 +44,7 @@ function modelDatabase() {
 
 type Told = ReturnType<ReturnType<typeof modelDatabase>['commit']>
 
-/** A read whose database access and response the test controls. */
+/** A read. The test controls when it accesses the database and when its result arrives. */
 interface Load {
   tenantId: number
   key: number
@@ -72,7 +72,7 @@ function modelNode() {
       const rows = await Promise.all(keys.map((key) => load(tenantId, key)))
       return new Map(rows.flatMap((row) => (row ? [[row.key, row] as const] : [])))
     },
-    /** Notifications that are still under way, from the node's own commits and from other nodes. */
+    /** Notifications that have not arrived yet, from the node's own commits and from other nodes. */
     ...{ own: [] as Told[], others: [] as Told[] },
     ...{ isListening: true, hasHeard: new Set<number>() },
   }
@@ -80,7 +80,7 @@ function modelNode() {
 
 type Node = ReturnType<typeof modelNode>
 
-/** Fails if the node received a newer change of the row before the lookup. */
+/** Fails if the node had received a newer change of the row before the lookup. */
 function expectFresh(row: Row, versions: Row[], hasHeard: Set<number>) {
   const concerns = [`row:${row.key}`, `tenant:${tenantOf(row.key)}`, `department:${row.department}`]
   const missed = versions.filter(
@@ -158,7 +158,7 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
     node.heard.changes.invalidate([reported.topic])
   }
 
-  /** Lets a read see the current state of the database, at any time after the read began. */
+  /** Lets a read see the current state of the database. The test calls this at any time after the read has begun. */
   function look(load: Load | undefined) {
     if (!load || load.seen) return
     const isThere = load.tenantId === tenantOf(load.key)
@@ -176,7 +176,7 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
       node.isListening = false
       node.others.length = 0
     } else if (node.heard.trusted) {
-      // The node notices a lost listener only after a delay.
+      // The node notices the loss of its listener only after a delay.
       node.heard.trusted = false
     } else {
       node.heard.missed()
@@ -203,7 +203,7 @@ test.each(seeds)('returns no value older than the last change received (seed %i)
     for (let turn = 0; turn < 4; turn++) await undefined
   }
 
-  // After all notifications and responses, the cache holds the current rows.
+  // After all notifications and responses, the cache contains the current rows.
   for (const node of nodes) {
     while (!node.isListening || !node.heard.trusted) listenOrNot(node)
     for (const reported of [...node.own, ...node.others]) hear(node, reported)

@@ -1,4 +1,4 @@
-/** The meaning of the driver's errors for the caller. */
+/** How errors of the driver are interpreted for the caller. */
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { PROBLEMS } from '../../lib/problems.ts'

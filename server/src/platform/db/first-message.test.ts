@@ -1,4 +1,7 @@
-/** The first message of a connection: which server responds, whether it is usable, and whether settings are kept. */
+/**
+ * The first message of a connection. It shows which server responds, whether the server is usable, and whether the
+ * connection keeps its settings.
+ */
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -17,7 +20,7 @@ async function introduction(database: TestDatabase) {
   return client.introduction
 }
 
-/** Responds to the first message with this row. */
+/** Returns a client that responds to the first message with this row. */
 const answering = (row: object) =>
   ({ query: async () => [{ rows: [] }, { rows: [row] }] }) as unknown as pg.Client
 

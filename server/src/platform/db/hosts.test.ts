@@ -1,4 +1,4 @@
-/** Tests the choice of a host if an address has several. */
+/** Tests which host is chosen if an address has several. */
 import { createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
 import { atTheEnd } from '../../../test/support/at-the-end.ts'
@@ -78,7 +78,7 @@ test.each([
   expect(problemOf(await failing)?.code).toBe('database_away')
 })
 
-// Runs last, because the two servers differ afterwards.
+// This test runs last, because the two servers differ afterwards.
 test('switches to a promoted standby and stays with it', async () => {
   const address = addressOf(primary.port, standby.port)
   const portNow = async () => {

@@ -1,4 +1,4 @@
-/** Invalidations as rows: when each node reads them and when they are deleted. */
+/** Tests invalidations that are stored as rows: when each node reads them, and when they are deleted. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
@@ -14,7 +14,7 @@ import type { Scopes } from './scope.ts'
 import type { Topic } from './topics.ts'
 
 let database: TestDatabase
-/** Commits like a node whose notifications are all lost. */
+/** Database scopes that commit like a node whose notifications are all lost. */
 let db: Scopes
 
 beforeAll(async () => {
@@ -177,7 +177,7 @@ describe('the deletion of old invalidations', () => {
     expect(await awake()).toEqual(['user:1'])
     const next = await deleteOldTopics(db, mark)
     expect(await awake()).toEqual([])
-    // The node missed no topic, but cannot know that.
+    // The node has missed no topic, but it cannot know that.
     expect(await suspendedLater()).toEqual([null])
     await deleteOldTopics(db, next)
     expect(await awake()).toEqual([])
@@ -187,7 +187,7 @@ describe('the deletion of old invalidations', () => {
   test('deletes nothing after the server lost the rows, until the next mark', async () => {
     const mark = await deleteOldTopics(db, undefined)
     await database.sql('truncate invalidations')
-    // As after a crash, transaction ids start below the id of the mark.
+    // Simulates a state after a crash: transaction ids start below the id of the mark.
     await database.sql(`insert into invalidations (xid, topics) values ('3', 'user:1')`)
     const next = await deleteOldTopics(db, mark)
     expect(await recorded()).toEqual(['user:1'])

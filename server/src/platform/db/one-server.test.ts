@@ -17,7 +17,7 @@ import type { TenantTx } from './transaction.ts'
 const NORTH = 1
 
 let database: TestDatabase
-/** The only real server, and one that the listener may claim to use. */
+/** The only real server, and a server that the listener may claim to use. */
 let here: ServerIdentity
 let elsewhere: ServerIdentity
 /** The server of the listener, and the server that the listener finds when it checks the address. */

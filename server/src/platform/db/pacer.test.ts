@@ -1,4 +1,4 @@
-/** Pauses background work while, and only while, others use the database. */
+/** Tests that background work pauses while other transactions use the database, and only then. */
 import { expect, test } from 'vitest'
 import { frozenClock } from '../../../test/support/time.ts'
 import { SECOND } from '../../lib/clock.ts'
@@ -6,7 +6,7 @@ import { openPacer } from './pacer.ts'
 
 const STEP_MS = 20
 
-/** @param underWay the number of other transactions in progress during each step */
+/** @param underWay the number of other transactions that are open during each step */
 function paced({ underWay = 0, waiting = 0 }: { underWay?: number; waiting?: number }) {
   const clock = frozenClock()
   let spent = 0
@@ -90,6 +90,6 @@ test('shares a pause between concurrent callers', async () => {
   expect(pacer.rest()).toBe(first)
   clock.elapse(SECOND)
   expect(await first).toBe(true)
-  // The clock stands still now, so a second pause would never end.
+  // The clock stands still from now on, so a second pause would never end.
   expect(await pacer.rest()).toBe(true)
 })

@@ -69,7 +69,7 @@ test('detects maintenance mode and its end by queries while it has no listener',
   await says('restoring', () => db.requireAvailable(null))
   expect(await db.duringMaintenance().inTenant(SOUTH, async () => 'restored')).toBe('restored')
   await Promise.all([leave(), leaveAll()])
-  // The query takes precedence over the last heartbeat, which reports maintenance mode.
+  // The result of the query takes precedence over the last heartbeat, which reports maintenance mode.
   heard.changes.isInMaintenance = () => true
   await says('open', () => write(NORTH))
 })

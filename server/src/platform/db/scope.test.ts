@@ -1,4 +1,4 @@
-/** The scope of a transaction: what it sees, what it may change, and what happens when it fails. */
+/** The scope of a transaction: the rows that it can read and change, and the effects of a failure. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
@@ -254,7 +254,7 @@ describe('a transaction', () => {
       db.inTenant(NORTH, async (tx) => {
         runs += 1
         await rename(tx, first, `first ${first}`)
-        // Each transaction locks its first row before either requests the other's.
+        // Each transaction locks its first row before either requests the other transaction's row.
         waiting += 1
         if (waiting === 2) meet()
         await met
@@ -263,14 +263,14 @@ describe('a transaction', () => {
       })
     await Promise.all([cross(1, 2), cross(2, 1)])
     expect(runs).toBeGreaterThan(2)
-    // The run that lost the deadlock has notified no node.
+    // The attempt that lost the deadlock has notified no node.
     expect(announced.sort()).toEqual(['department:1', 'department:2'])
   })
 
   test('retries on a new connection after a table change', async () => {
     const everything = (tx: TenantTx) =>
       sql<object>`select * from departments where id = 1`.execute(tx.db)
-    // All connections have prepared the statement, and none can run it any longer.
+    // All connections have prepared the statement, and none of them can run it any more.
     const prepare = () => Promise.all([1, 2, 3, 4].map(() => db.inTenant(NORTH, everything)))
     await prepare()
     await database.sql('alter table departments add column of_tomorrow text')

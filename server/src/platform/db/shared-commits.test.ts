@@ -1,4 +1,4 @@
-/** Statements that share a commit: each has its own visibility, errors and lock waits. */
+/** Tests statements that share a commit. Each has its own visibility, errors and lock waits. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
@@ -104,7 +104,7 @@ test('fails only the faulty statement and runs the others once', async () => {
   expect(await namesOf()).toEqual(['one+', 'two', 'three+'])
 })
 
-// Otherwise, the other statements would wait for the lock timeout of 10 s.
+// Without a short lock timeout, the other statements would wait for 10 s.
 test('does not delay the other statements if one waits for a lock', async () => {
   const holder = await endingPool(openPool(database.address, 1)).connect()
   atTheEnd(() => holder.release())

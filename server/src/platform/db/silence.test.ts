@@ -1,4 +1,4 @@
-/** Aborted waits, and the time at which they are aborted. */
+/** Tests which waits are aborted, and when. */
 import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
@@ -28,7 +28,7 @@ beforeEach(() => {
   })
 })
 
-/** Advances time in the steps of a process that is not suspended. */
+/** Advances time in small steps, as in a process that is not suspended. */
 async function pass(ms: number, isReceived = false): Promise<void> {
   for (let passed = 0; passed < ms; passed += 100) {
     if (isReceived) receivedAt = clock.monotonic()

@@ -1,4 +1,4 @@
-/** Tests the embedded server after a kill: it ends with the service, loses no data, and restarts. */
+/** Tests the embedded server after a kill. It ends with the service, loses no data, and restarts. */
 import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ describe('when the service is killed with -9', () => {
     const child = service(dataDir, { mode: 'write' })
     await child.first('ack')
     const orphan = await postmasterPid(dataDir)
-    // Suspends the service first, because it would immediately start another server and supervisor.
+    // Suspends the service first. Otherwise the service would immediately start another server and supervisor.
     process.kill(child.pid, 'SIGSTOP')
     const shells = (await processesOn(dataDir)).filter((pid) => pid !== child.pid)
     for (const pid of shells) {
@@ -108,7 +108,7 @@ describe('when the server is killed with -9', () => {
     onTestFinished(() => client.end().catch(() => undefined))
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const backend = rows[0]?.pid as number
-    // While suspended, the backend does not notice that the postmaster died, and keeps its shared memory.
+    // A suspended backend does not notice that the postmaster has died, and keeps its shared memory.
     process.kill(backend, 'SIGSTOP')
     onTestFinished(() => void signal(backend, 'SIGCONT'))
     const killed = await postmasterPid(dataDir)

@@ -1,4 +1,4 @@
-/** Addresses of callers, normalized so that every notation of an address is equal. */
+/** Tests addresses of callers. They are normalized, so that all notations of an address are equal. */
 import { expect, test } from 'vitest'
 import { networkOf } from '../../lib/network.ts'
 import { writtenAddress } from './address.ts'

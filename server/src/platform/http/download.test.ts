@@ -1,4 +1,7 @@
-/** File downloads over HTTP: whole files, byte ranges, and reading no faster than the caller receives. */
+/**
+ * Tests file downloads over HTTP: whole files, byte ranges, and that the source is read only as fast as the caller
+ * receives.
+ */
 import { get as request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
@@ -192,7 +195,7 @@ test('stops reading when the caller disconnects, and never reads ahead', async (
   })
   sent.on('error', () => undefined)
   await seen.ended.promise
-  // At most what fits into the socket buffers of both sides and the stream between them.
+  // At most the bytes that fit into the socket buffers of both sides and the stream between them.
   expect(seen.chunks * CHUNK.length).toBeLessThan(64 * 1024 * 1024)
 })
 

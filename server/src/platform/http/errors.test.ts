@@ -1,4 +1,4 @@
-/** Log lines of error responses: errors for failures, information for intentional rejections. */
+/** Tests the log lines of error responses: level error for failures, and level info for intentional rejections. */
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { Problem } from '../../lib/problems.ts'

@@ -1,4 +1,4 @@
-/** Operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
+/** Tests operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -25,7 +25,7 @@ const OF_ALL: readonly ProblemCode[] = [
   'busy',
 ]
 
-/** Includes `conflict`, because a record that a write refers to may be deleted while the write runs. */
+/** Includes `conflict`, because another request may delete a record to which a write refers while the write runs. */
 const OF_WRITES: readonly ProblemCode[] = [
   'body_in_pieces',
   'body_incomplete',

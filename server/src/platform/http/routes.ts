@@ -27,7 +27,7 @@ declare module 'fastify' {
     takesBody?: boolean
     /** True if the operation receives the body as raw bytes, with any content type. */
     takesBytes?: boolean
-    /** True for a static page or a redirect, which needs no authentication. */
+    /** True for a static page or a redirect. It needs no authentication. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -42,7 +42,10 @@ export interface Guards {
    * @throws Problem 401
    */
   authenticate(token: string): Promise<Identity> | Identity
-  /** Journals the rejection of a signed-in caller before the response: every 403, and errors that reveal a record. */
+  /**
+   * Journals the rejection of a signed-in caller before the response is sent. Journals every 403, and errors that
+   * reveal a record.
+   */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
   /** Throws while the tenant, or the whole service, is in maintenance mode. */
   requireAvailable: RequireAvailable
@@ -80,7 +83,7 @@ export function addOperations(
       try {
         if (isJournaled) await guards.refused(caller, operation, answer)
       } catch (failure) {
-        // A rejection that cannot be journaled is replaced by the error of the journal.
+        // If a rejection cannot be journaled, the response is the error of the journal instead.
         return sendError(failure, request, reply, guards.log)
       }
     }
@@ -88,11 +91,11 @@ export function addOperations(
   })
 }
 
-/** Log message for an error code that the operation does not declare, which is a bug in the service. */
+/** The log message for an error code that the operation does not declare. Such a code is a bug in the service. */
 export const UNDECLARED = 'undeclared refusal'
 
 /**
- * Makes startup fail for a route without access rules.
+ * Makes startup fail if a route has no access rules.
  * @throws Error if a route is neither an operation nor a page
  */
 export function requireOperations(app: FastifyInstance): void {
@@ -123,7 +126,7 @@ function addOperation(
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
     onRequest: (request, reply, done) => whenDone(guard(op, guards, request, reply), done),
-    // Checked again after the body has arrived, because a slow sender may have been blocked in the meantime.
+    // Checks access again after the body has arrived, because the caller may have been blocked in the meantime.
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
@@ -172,7 +175,7 @@ function countWrite(
 ): Promise<void> | undefined {
   if (!caller) return undefined
   if (endsAccess) return revocations.take(caller.session_id, reply)
-  // Count the user's limit first, so that a rejected call does not use up the tenant's quota.
+  // Counts against the user's limit first, so that a rejected call does not use up the tenant's limit.
   const counted = userWrites.take(String(caller.user_id), reply)
   const ofTenant = () => tenantWrites.take(String(caller.tenant_id), reply)
   return counted === undefined ? ofTenant() : counted.then(ofTenant)
@@ -198,7 +201,7 @@ function authorize(
 
 /**
  * Rejects a request during maintenance, unless the operation remains available.
- * @param tenantId null for a caller without a tenant
+ * @param tenantId the caller's tenant, or null for a caller without a tenant
  * @throws Problem 503 while the tenant, or the whole service, is in maintenance mode
  */
 function refuseInMaintenance(
@@ -230,7 +233,7 @@ function bearerToken(request: FastifyRequest): string {
 function originOf(request: FastifyRequest): Origin {
   return {
     ip: addressOf(request),
-    // Computed only when read, because most requests record nothing.
+    // Computed on access only, because most requests record nothing.
     get user_agent() {
       const agent = request.headers['user-agent']
       return agent ? agent.toWellFormed().replaceAll('\0', '').slice(0, 400) : null
@@ -302,7 +305,7 @@ function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRe
   )
 }
 
-/** Returns the response schemas for the serializer, which drops undeclared fields from every response. */
+/** Returns the response schemas for the serializer. The serializer drops undeclared fields from every response. */
 function responseSchemas(op: AnyOperation): Record<string, unknown> {
   const [status, schema] = op.success
   const refusals = statusesOf(op)
@@ -318,7 +321,10 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
 
 const isRefusal = (status: number) => status >= 400
 
-/** Returns the schema without names. Only the OpenAPI document uses them, and Fastify would require unique names. */
+/**
+ * Returns the schema without its names. Only the OpenAPI document uses the names, and Fastify would require them to be
+ * unique.
+ */
 function anonymous(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value)))
 }

@@ -95,7 +95,7 @@ test('creates the first three months of both tables in the migrations', async ()
   ])
 })
 
-// The template database may be from an earlier month, and a new month may begin during the test.
+// The template database may have been migrated in an earlier month, and a new month may begin during the test.
 describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', (table) => {
   const months = () =>
     database.sql<{ part: string }>(
@@ -110,7 +110,7 @@ describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', 
        from generate_series(0, 2) as ahead`,
       [table],
     )
-  /** Drops the partition of the latest month. Returns its name and the remaining months. */
+  /** Drops the partition of the latest month. Returns its name, and the remaining months. */
   const dropLast = async () => {
     const last = (await months()).at(-1)
     await database.sql(`drop table ${last?.part}`)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // A new consumer for each test, which has already read all earlier entries.
+  // Creates a new consumer for each test. It has already read all earlier entries.
   made += 1
   name = `consumer-${made}`
   await heldBack(0)
@@ -27,8 +27,8 @@ beforeEach(async () => {
 })
 
 /**
- * Waits until an older transaction blocks exactly `count` committed entries. The whole server shares transaction ids,
- * so test files that run in parallel may briefly block entries, too.
+ * Waits until an older transaction blocks exactly `count` committed entries. All databases of the server share their
+ * transaction ids, so test files that run in parallel may block entries for a moment too.
  */
 async function heldBack(count: number): Promise<void> {
   const rows = () =>
@@ -43,7 +43,7 @@ const write = async (tx: TenantTx, word: string) => {
     resource_type: 'word',
     resource_id: word,
   })
-  // So far the entry was only sent. The response to a later statement confirms that it has been written.
+  // Until now, the entry has only been sent. The response to a later statement confirms that it was written.
   await sql`select 1`.execute(tx.db)
 }
 const commit = (...words: string[]) =>

@@ -1,4 +1,4 @@
-/** Tests followers of the journal over time: many writers, restarts, errors, wake-ups and shutdown. */
+/** Tests followers of the journal over time: many writers, restarts, errors, notifications and shutdown. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -24,7 +24,7 @@ const write = (kind: string, word: string | number) =>
     }),
   )
 
-/** Starts a follower that collects entries of `kind`. The follower stops when the test ends, or earlier. */
+/** Starts a follower that collects entries of `kind`. The follower stops at the end of the test at the latest. */
 function collect(kind: string, seen: string[], options: Partial<FollowOptions> = {}) {
   const follower = follow(db, silentLog, {
     name: kind,

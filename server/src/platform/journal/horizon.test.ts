@@ -38,7 +38,7 @@ async function running({ address }: TestDatabase) {
   return { xid: BigInt(rows[0]?.xid ?? 0), end: () => client.query('commit') }
 }
 
-/** Waits until the horizon is as expected, because PostgreSQL's own maintenance may briefly delay it. */
+/** Waits until the horizon is as expected, because PostgreSQL's own maintenance may delay it for a moment. */
 const reaches = (wanted: (xid: bigint) => boolean, of = db) =>
   eventually(async () => BigInt((await findHorizon(of)).xid), wanted)
 
@@ -130,7 +130,7 @@ describe('a transaction of this database', () => {
       const before = looks()
       return eventually(looks, (count) => count > before + 5)
     }
-    // Wait until there is a transaction to skip and the consumer has been blocked for long.
+    // Waits until there is a transaction to skip and the consumer has been blocked for long.
     await eventually(
       () => findHorizon(db),
       ({ isFurther }) => isFurther,

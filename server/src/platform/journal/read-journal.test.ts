@@ -1,4 +1,7 @@
-/** Tests the journal of reads: durable before a record is shown, with few commits, and one entry per read. */
+/**
+ * Tests the journal of reads. An entry is durable before the record is shown, each read has one entry, and reads share
+ * commits.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -133,7 +136,7 @@ describe('a commit of read entries', () => {
     const far = openReadJournal(scopesOf({ ...database, address: { url: proxy.url } }))
     proxy.loseCommitAnswerOf('unanswered')
     await expect(far.record(read({ changes: { note: 'unanswered' } }))).rejects.toThrow()
-    // The commit succeeded. An entry without a read is acceptable, but a read without an entry is not.
+    // The commit has succeeded. An entry without a read is acceptable, but a read without an entry is not.
     expect(await entries()).toHaveLength(1)
     await far.record(read())
     expect(await entries()).toHaveLength(2)

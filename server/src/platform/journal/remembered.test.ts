@@ -1,4 +1,4 @@
-/** Tests which entries a node remembers in order to verify them on a new database server. */
+/** Tests which entries a node remembers. The node uses them to verify a new database server. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'

@@ -1,4 +1,4 @@
-/** Tests what wakes a follower: entries of any node, and the end of a transaction that blocked entries. */
+/** Tests which events wake a follower: entries of any node, and the end of a transaction that has blocked entries. */
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate, unheard } from '../../../test/sessions/scopes.ts'
@@ -158,7 +158,8 @@ describe('a follower that polls once an hour', () => {
       await pass(5)
     }
     while (tries === 0) await goOn()
-    // 150 wake-ups at 5 ms take less than a second. Without a delay, each would cause a retry.
+    // The follower is woken 150 times, every 5 ms, which takes less than a second. Without a minimum delay, it would
+    // retry each time.
     for (let times = 0; times < 150; times += 1) await goOn()
     expect(tries).toBe(1)
     while (tries === 1) await goOn()

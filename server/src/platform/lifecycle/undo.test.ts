@@ -11,7 +11,7 @@ function recordedLog() {
   return { log, logged }
 }
 
-/** Runs a startup of four steps, one of which fails. Records which steps are undone. */
+/** Runs a startup of four steps, one of which fails. Records the steps that are undone. */
 async function started(failing: number, broken: readonly string[] = []) {
   const { log, logged } = recordedLog()
   const closed: string[] = []
@@ -86,7 +86,7 @@ test('starts concurrent shutdown steps in order, and no step delays or fails ano
         begun.push('broken')
         throw new Error('stays')
       },
-      // Ends the slow step, so the test passes only if the slow step does not delay this one.
+      // Ends the slow step, so the test passes only if the slow step does not delay this step.
       () => {
         begun.push('last')
         resolve()

@@ -1,4 +1,4 @@
-/** Tests the upkeep of a node, which runs at startup and at intervals, but not after a stop or a failed startup. */
+/** Tests the upkeep of a node. It runs at startup and periodically, but not after a stop or a failed startup. */
 import { beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { frozenClock, type MovableClock } from '../../../test/support/time.ts'

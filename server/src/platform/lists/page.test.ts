@@ -50,7 +50,7 @@ function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'des
     let statements = 0
     const counted = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
-      // Runs once per statement, unlike `transformQuery`, which also sees the parts of a statement.
+      // This function runs once per statement. `transformQuery` would also run for the parts of a statement.
       async transformResult({ result }) {
         statements += 1
         return result
@@ -147,7 +147,7 @@ describe('the total', () => {
     expect(found.total).toBeGreaterThan(EXACT_TOTAL)
     expect(found.total).toBeLessThan(2 * MANY)
     expect(found.items).toHaveLength(20)
-    // A planner without statistics must not estimate fewer rows than were counted.
+    // If the planner has no statistics, the estimate must not be lower than the number of rows that were counted.
     await database.sql(`insert into things
       select ${2 * MANY} + n, 'unseen', 'same' from generate_series(1, ${EXACT_TOTAL + 1}) n`)
     expect((await pageOf('unseen', 1)).total).toBeGreaterThan(EXACT_TOTAL)

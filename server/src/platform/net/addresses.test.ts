@@ -1,6 +1,6 @@
 /**
- * Tests which addresses may be dialled. Every special network of the IANA registries is rejected from its first to its
- * last address. The addresses next to it are allowed.
+ * Tests which addresses the service may connect to. In each special network of the IANA registries, the first and the
+ * last address are rejected. The addresses next to the network are allowed.
  */
 import { describe, expect, test } from 'vitest'
 import { checkAddress } from './index.ts'
@@ -9,7 +9,7 @@ import { type Network, parseNetworks } from './networks.ts'
 const policyOf = (listed: string) => ({ allowHttp: false, allowedNetworks: parseNetworks(listed) })
 const judge = (address: string, listed = '') => checkAddress(address, policyOf(listed))
 
-/** Converts the first address of a network to a number, so that the tables need to list only the networks. */
+/** Converts the first address of a network to a number. The tables then need to list only the networks. */
 function toNumber({ first }: Network): bigint {
   return first.toByteArray().reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 }
@@ -167,7 +167,7 @@ describe('networks that the operator lists', () => {
   })
 })
 
-/** IPv6 forms that embed an IPv4 address, each with its network. */
+/** IPv6 forms that contain an IPv4 address, each with its network. */
 const EMBEDDED: [form: string, network: string, of: (ipv4: string) => string[]][] = [
   ['IPv4-compatible', '::/96', (ipv4) => [`::${ipv4}`, `::${hex(ipv4)}`]],
   ['IPv4-mapped', '::ffff:0:0/96', (ipv4) => [`::ffff:${ipv4}`, `0:0:0:0:0:ffff:${hex(ipv4)}`]],

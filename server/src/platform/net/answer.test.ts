@@ -1,4 +1,7 @@
-/** Tests the stored part of a response body: its beginning, in whole characters that PostgreSQL accepts. */
+/**
+ * Tests the part of a response body that is stored. It is the beginning of the body, in whole characters that
+ * PostgreSQL accepts.
+ */
 import { describe, expect, test } from 'vitest'
 import { readBody } from './answer.ts'
 

@@ -1,4 +1,4 @@
-/** Tests the operator's lists of networks, which are parsed strictly. Errors suggest what to write instead. */
+/** Tests the operator's lists of networks. They are parsed strictly, and errors suggest the correct notation. */
 import { describe, expect, test } from 'vitest'
 import { contains, isWithin, parseAddress, parseNetworks, unmapped } from './networks.ts'
 

@@ -1,4 +1,4 @@
-/** Tests that the log output contains every line in order, even after the output was blocked. */
+/** Tests that the log output contains every line in order, even after the output was blocked for a while. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -71,7 +71,7 @@ test('writes lines later while the output is blocked, up to the buffer limit', a
   const lines = openLines(pipe, 100 * 1_024)
   fill(pipe)
   const many = writeMany(lines, 200)
-  // The first write contained eight lines, which the full pipe rejected.
+  // The first write contained eight lines, which the full pipe has rejected.
   const held = 108 * 1_024
   const text = await arrived(pipe, held + 1)
   expect(text.slice(0, held)).toBe(many.slice(0, held))

@@ -1,4 +1,4 @@
-/** Tests log lines as a program parses them: their fields, and the secrets that they must not contain. */
+/** Tests log lines as a program parses them: their fields, and that they contain no secrets. */
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'

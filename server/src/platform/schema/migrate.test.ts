@@ -1,4 +1,4 @@
-/** Tests migrations: each runs once, fully or not at all, and never on a newer or changed schema. */
+/** Tests migrations. Each runs once, completely or not at all, and never on a newer or changed schema. */
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { CHECKSUMS, checksumLine } from '../../../../scripts/generate/checksums.ts'
@@ -98,7 +98,7 @@ describe('the migration runner', () => {
     )
     expect(await database.sql(tables)).toEqual([{ name: 'migrations' }, { name: 'one' }])
     expect(await database.sql('select version from migrations')).toEqual([{ version: 1 }])
-    // The failed startup released the lock, so the next startup, with a corrected migration, succeeds.
+    // The failed startup has released the lock, so the next startup with a corrected migration succeeds.
     expect(await migrate(database.address, silentLog, [ONE, TWO])).toBe(2)
   })
 })

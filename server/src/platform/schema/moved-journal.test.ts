@@ -1,4 +1,4 @@
-/** Tests a journal that was restored from the dump of another cluster: its consumers continue where they stopped. */
+/** Tests a journal that was restored from the dump of another cluster. Its consumers continue where they stopped. */
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
@@ -59,7 +59,7 @@ const place = (consumer: string, xid: number, id: number) =>
     [consumer, String(xid), id],
   )
 
-/** Waits until no transaction of another test file on the same server delays the reading of entries. */
+/** Waits until no transaction of another test file delays the reading of entries. The files share the server. */
 const settled = () =>
   eventually(
     () =>
@@ -289,7 +289,8 @@ describe('a journal that needs no renumbering', () => {
 async function ownedByAnother(): Promise<{ address: DatabaseAddress }> {
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login noinherit nosuperuser password 'weak'`)
-  // Sets the owner immediately, because other services on the server report a role member that owns no database.
+  // Sets the owner immediately. Otherwise other services on the server would report a role member that owns no
+  // database.
   onTestFinished(async () => {
     await database.sql(
       `reassign owned by ${role} to current_user; drop owned by ${role}; drop role ${role}`,

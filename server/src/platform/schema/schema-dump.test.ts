@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { emptyDatabase } from '../../../test/support/database.ts'
 import { dumpSchema } from './schema-dump.ts'
 
-/** The name of a role, which belongs to the whole cluster. Concurrent runs share the role, so no run deletes it. */
+/**
+ * The name of a role, which belongs to the whole cluster. Concurrent test runs share the role, so no run deletes it.
+ */
 const reader = 'wardkeep_dump_test'
 
 const everything = `

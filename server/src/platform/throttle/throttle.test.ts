@@ -1,4 +1,4 @@
-/** Tests the throttle: what it counts, what clears a count, and that no failure is lost. */
+/** Tests the throttle: which events it counts, what clears a count, and that no failure is lost. */
 
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'

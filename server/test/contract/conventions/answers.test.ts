@@ -1,4 +1,4 @@
-/** Parts that every response has: the request ID, the headers, and the body of an error. */
+/** The parts that all responses share: the request ID, the headers, and the body of an error. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { type Answer, openService, type Service } from '../../support/service.ts'

@@ -1,4 +1,6 @@
-/** Request bodies: JSON with strict types, validated as a whole, and nothing else is stored. */
+/**
+ * Request bodies must be JSON with strict types. The service validates the whole body, and stores no unknown fields.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { type Answer, openService, type Service } from '../../support/service.ts'
@@ -180,10 +182,14 @@ describe('a request body', () => {
 
 describe('a free-form object of the largest size', () => {
   const BOUND = 64 * 1024
-  // PostgreSQL adds a blank after each comma and colon, which are never adjacent: "0," grows by half.
+  // PostgreSQL adds a blank after each comma and colon. These are never adjacent, so `0,` is the worst case: it grows
+  // by half.
   const WITH_BLANKS = 1.5
 
-  /** Returns an object with as many items as the limit allows: each has a comma, plus `{"fill":[` and `]}`. */
+  /**
+   * Returns an object with as many items as the limit allows. Counts a comma for each item, and the characters
+   * `{"fill":[` and `]}`.
+   */
   const fullOf = (item: unknown, bytes: number) => ({
     fill: Array(Math.floor((BOUND - 10) / (bytes + 1))).fill(item),
   })

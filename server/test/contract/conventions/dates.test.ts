@@ -39,7 +39,7 @@ const audit = (query: Record<string, string>) =>
     query: { sort_order: 'asc', ...query },
   })
 
-/** Returns the times found, without the date for those of `day`. */
+/** Returns the times of the entries found. Omits the date of times on `day`. */
 async function timesOf(query: Record<string, string>): Promise<string[]> {
   const answer = await audit(query)
   expect(answer.status).toBe(200)

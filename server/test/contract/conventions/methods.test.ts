@@ -1,4 +1,6 @@
-/** Every HTTP method at every path gets the operation, 405 with `Allow`, or 204 for OPTIONS, and never a 500. */
+/**
+ * Every HTTP method at every path gets the operation, 405 with `Allow`, or 204 for OPTIONS. The answer is never a 500.
+ */
 import { METHODS, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +10,7 @@ import { openService, type Service } from '../../support/service.ts'
 let service: Service
 let root: Person
 let port: number
-/** The methods of each path, with 1 in place of its parameters. */
+/** The methods of each path. Its parameters are replaced by 1. */
 let paths: Map<string, string[]>
 
 beforeAll(async () => {
@@ -21,7 +23,7 @@ beforeAll(async () => {
     url: path.replaceAll(/\{\w+\}/g, '1'),
     pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
-  // A literal segment also matches a parameter: `/api/patients/search` has the methods of both.
+  // A parameter also matches a literal segment, so `/api/patients/search` has the methods of both paths.
   paths = new Map(
     operations.map(({ url }) => {
       const own = operations.filter(({ pattern }) => pattern.test(url))

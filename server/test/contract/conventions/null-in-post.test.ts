@@ -39,12 +39,12 @@ test('every POST operation treats null fields like omitted fields', async () => 
     ({ method, body }) => method === 'POST' && (body as Fields | undefined)?.properties,
   )
   expect(posts.length).toBeGreaterThan(20)
-  // Signing out comes last, because it ends the session of the other calls.
+  // Signs out last, because signing out ends the session of the other calls.
   for (const op of posts.toSorted(
     (a, b) => Number(a.id === 'logout') - Number(b.id === 'logout'),
   )) {
     const token = tokenFor(op, root, clinic)
-    // An unknown ID keeps the operations from having an effect.
+    // Uses an unknown ID, so that the operations have no effect.
     const send = (body: object) =>
       service.call(op.method, op.path.replaceAll(/\{\w+\}/g, '999999'), { token, body })
     const faults = ({ status, body }: { status: number; body: { detail?: unknown } }) => [

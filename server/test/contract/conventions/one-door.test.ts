@@ -1,4 +1,7 @@
-/** All validation errors of a request are reported at once, from every rule, and before the record is looked up. */
+/**
+ * A request gets all its validation errors at once, from every rule. The service validates before it looks up the
+ * record.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { takesBytes } from '../../../src/platform/http/operation.ts'
 import {
@@ -10,7 +13,7 @@ import {
 } from '../../support/clinics.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../../support/service.ts'
 
-/** The ID of no record. */
+/** An ID that no record has. */
 const NOBODY = 999_999
 
 let service: Service
@@ -35,7 +38,7 @@ test('an operation reports all invalid values and unknown parameters of path, qu
   for (const op of service.app.operations) {
     const namesOf = (schema?: { properties: object }) => Object.keys(schema?.properties ?? {})
     const [query, body] = [namesOf(op.query), namesOf(op.body)]
-    // NUL is invalid as a text, number, boolean, list and object.
+    // A NUL is invalid as text, and also where a number, boolean, list or object is expected.
     const answer = await service.call(
       op.method,
       `${op.path.replaceAll(/\{\w+\}/g, '%00')}?${[...query, 'colour'].map((name) => `${name}=%00`).join('&')}`,
@@ -58,7 +61,7 @@ test('an operation reports all invalid values and unknown parameters of path, qu
   }
 })
 
-/** Violations of rules beyond the schemas, each combined with a violation of a schema. */
+/** Violations of rules that a schema cannot express. Each is combined with a violation of a schema. */
 const RULES: Record<
   string,
   () => { method: string; path: string; places: string[] } & CallOptions

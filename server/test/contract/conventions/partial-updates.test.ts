@@ -1,4 +1,4 @@
-/** PUT: omitted fields stay, null clears optional fields, and nothing is written without a change. */
+/** A PUT keeps omitted fields and clears optional fields that are null. It writes nothing if no field changes. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { openService, type Service } from '../../support/service.ts'

@@ -126,7 +126,7 @@ describe('a user who writes', () => {
 
   test('is limited across all IP addresses, and together with their tenant; reads are not limited', async () => {
     const database = await migratedDatabase()
-    // Another node without limits creates the people, so only this node's limits apply.
+    // Another node without limits creates the users, so that only this node's limits apply to the test.
     const maker = await openService({ database })
     const clinic = await makeClinic(maker, await superadmin(maker), 'writers')
     const other = await makeClinic(maker, await superadmin(maker), 'others')
@@ -154,7 +154,7 @@ describe('a user who writes', () => {
     const refused = await write(nurse)
     expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // The refused writes of the nurse did not count for the tenant, so one is left for a colleague.
+    // The nurse's refused writes did not count for the tenant, so a colleague has one write left.
     expect((await write(doctor)).status).toBe(200)
     const ofTenant = await write(admin)
     expect(ofTenant).toMatchObject({ status: 429 })
@@ -164,7 +164,7 @@ describe('a user who writes', () => {
       const read = await service.call('GET', '/api/preferences', { token: nurse.token })
       expect(read.status).toBe(200)
       expect(read.headers).not.toHaveProperty('ratelimit')
-      // A search is a read, sent as a POST to keep names out of URLs.
+      // A search only reads. It is a POST so that URLs contain no names.
       const body = { search: 'nobody' }
       const searched = await service.call('POST', '/api/patients/search', {
         token: nurse.token,
@@ -178,7 +178,7 @@ describe('a user who writes', () => {
 
 describe('operations that end access', () => {
   test('stay available beyond the limits of user and tenant, up to the limit of the session', async () => {
-    // As many writes as the superadmin needs to create the clinic.
+    // The limit is the number of writes that the superadmin needs to create the clinic.
     const service = await openService({
       config: { WRITE_RATE_LIMIT_PER_MINUTE: 7, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 8 },
     })
@@ -205,7 +205,7 @@ describe('operations that end access', () => {
       expect((await by(admin, 'DELETE', `${doctors}/totp`)).status).toBe(204)
     const password = 'another-Horse-6'
     expect((await by(admin, 'PUT', `${doctors}/password`, { password })).status).toBe(429)
-    // A new sign-in is a separate session.
+    // A new sign-in starts a separate session with its own limit.
     const { email } = admin
     const known = { email, password: PASSWORD, subdomain: 'thieves' }
     const { access_token: token } = await signIn(service, known)

@@ -1,4 +1,4 @@
-/** Kills the process that runs the bot with -9. Another process takes over, and nothing is lost. */
+/** Kills the process that runs the bot with SIGKILL. Another process takes over, and no update is lost. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
@@ -15,7 +15,7 @@ const CHAT = 8001
 let scene: Scene
 let workers: Command[]
 
-/** Starts two workers, one of which runs the bot. Returns that one. */
+/** Starts two workers, one of which runs the bot. Returns the worker that runs the bot. */
 async function theBot(): Promise<Command> {
   const epoch = /"epoch":(\d+),"msg":"messenger bot lease acquired"/
   return until(
@@ -90,7 +90,7 @@ test('the bot processes an update once if its worker is killed before storing th
   const client = ownerClient(scene.service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
-  // The command waits here, after receiving the update and before storing the offset.
+  // The command blocks here, after it has received the update and before it stores the offset.
   await client.query('begin; lock table messenger_codes in access exclusive mode')
   scene.bot.says(CHAT, '/start')
   await until('the update is being taken', async () => {

@@ -43,7 +43,7 @@ beforeAll(async () => {
     )
 })
 
-/** Returns the tenants of the accounts that a sign-in tries, in the order of the tries. */
+/** Returns the tenants of the accounts that a sign-in tries, in that order. */
 async function found(email: string, tenant?: AskedTenant): Promise<(string | undefined)[]> {
   const now = new Date().toISOString()
   const asking = { email, network: '192.0.2.1', since: now, now, own: Buffer.alloc(32) }
@@ -51,7 +51,8 @@ async function found(email: string, tenant?: AskedTenant): Promise<(string | und
 }
 
 /**
- * Returns the tenants of the accounts with this address, in which the address is confirmed or unconfirmed as requested.
+ * Returns the tenants of the accounts with this address. `confirmed` selects the accounts whose address is confirmed or
+ * unconfirmed.
  */
 async function mailed(email: string, confirmed: boolean): Promise<(string | undefined)[]> {
   const find = (tx: TenantTx) => findAccounts(tx, email, undefined, { confirmed })

@@ -1,4 +1,4 @@
-/** SQL queries for console sessions, which can be refreshed without rotating the refresh token. */
+/** SQL queries for console sessions. Such a session can be refreshed without rotating its refresh token. */
 import { sql } from 'kysely'
 import type { Origin } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'

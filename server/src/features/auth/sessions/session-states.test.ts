@@ -1,4 +1,4 @@
-/** Tests that session states are cached until a change of the session, its user or its tenant. */
+/** Tests that a session state stays cached until the session, its user or its tenant changes. */
 import { describe, expect, test } from 'vitest'
 import { hearing } from '../../../../test/support/hearing.ts'
 import type { Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'

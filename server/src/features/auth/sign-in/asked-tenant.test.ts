@@ -1,4 +1,4 @@
-/** Tests which tenant's subdomain a host name contains. */
+/** Tests how the subdomain of a tenant is found in a host name. */
 import { expect, test } from 'vitest'
 import { subdomainOf } from './asked-tenant.ts'
 

@@ -13,7 +13,7 @@ export interface SigningKeyRow {
   retired_at: string | null
 }
 
-/** Lists the signing key and the keys that were retired after `since`, newest first. */
+/** Lists the signing key and the keys that were retired after `since`. The newest comes first. */
 export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
   return tx.db
     .selectFrom('signing_keys')

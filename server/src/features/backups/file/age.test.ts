@@ -47,7 +47,7 @@ async function release(source: AsyncIterable<Uint8Array>) {
   }
 }
 
-/** Parses a file of the official test vectors into its expectations and its encrypted bytes. */
+/** Parses a file of the official test vectors. Returns the expected result and the encrypted bytes. */
 function parseVector(bytes: Uint8Array) {
   const file = Buffer.from(bytes)
   const end = file.indexOf('\n\n')
@@ -71,7 +71,7 @@ describe('the official test vectors', () => {
     for (const passphrase of all('passphrase')) opener.addPassphrase(passphrase)
     let file: Uint8Array = one('compressed') === 'zlib' ? inflateSync(body) : body
     if (one('armored')) {
-      // Wardkeep never writes armored files, so the library decodes the armor or rejects it.
+      // Wardkeep never writes armored files. In the tests, the library removes the armor or rejects the file.
       try {
         file = armor.decode(String(file))
       } catch {

@@ -50,7 +50,7 @@ const read = async (payload: Uint8Array) => {
   return readBackup(pieces(file), backupKeys, {})
 }
 
-/** Creates an archive from the given files. */
+/** Builds an archive from the given files. */
 const archiveOf = (files: Record<string, Uint8Array>) =>
   joined(
     archive(

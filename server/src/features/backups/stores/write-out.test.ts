@@ -18,7 +18,7 @@ async function newFile(): Promise<{ file: FileHandle; written(): Promise<Buffer>
   return { file, written: () => readFile(path) }
 }
 
-/** Yields pieces of the same size. Frees each piece when the next one is requested. */
+/** Yields pieces of the same size. A piece is freed when the next one is requested. */
 async function* inPieces(bytes: Buffer, size: number) {
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(Uint8Array.prototype.slice.call(bytes, from, from + size))

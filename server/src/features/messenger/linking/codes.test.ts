@@ -1,4 +1,4 @@
-/** Tests the format of link codes, and the variants of typing a code that are accepted. */
+/** Tests the format of link codes, and the ways of typing a code that are accepted. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'

@@ -16,7 +16,7 @@ let budget: ChatBudget
 beforeEach(() => {
   now = 1_000_000
   budget = openChatBudget(() => now)
-  // Waits until messages that another process may have sent no longer count.
+  // Waits until messages that another process may have sent no longer count against the limit.
   now += 1010
 })
 
@@ -190,7 +190,7 @@ describe('a refusal for too many messages', () => {
     for (let chat = 0; chat < 8; chat += 1) taken('failing').end(limited(`f${chat}`, 30_000))
     hold()
     for (let probe = 0; probe < 5; probe += 1) {
-      // The pause is never doubled, because the refusal of a failing chat says nothing about the bot.
+      // The pause is never doubled, because a single failing chat does not indicate a limit of the whole bot.
       expect(wait()).toBe(1000)
       now += 1000
       taken('failing').end(limited(`f${probe}`, 30_000))
@@ -211,7 +211,7 @@ describe('a refusal for too many messages', () => {
       wait()
       place.end(limited(`c${probe}`, 10_000))
     }
-    // The pause is never longer than the provider has asked for.
+    // The pause is never longer than the provider requested.
     expect(waits).toEqual([1, 2, 4, 8, 10, 10])
     now += wait()
     taken().end(ARRIVED)

@@ -23,7 +23,7 @@ const RECORD: PatientRecord = {
   notes: 'Likes tea.',
 }
 
-/** Returns a cache that sixteen concurrent callers have asked for the record. */
+/** Returns a cache from which sixteen concurrent callers have requested the record. */
 async function holding(record: PatientRecord | UnreadableRecord | null = RECORD) {
   const heard = hearing()
   const loads: Parameters<LoadPatient>[] = []

@@ -1,12 +1,12 @@
 /**
- * Tests the long-term throughput of a receiver, depending on how often it fails. Simulates a paced queue, and compares
- * it with a loop that sends without pauses.
+ * Tests the long-term throughput of a receiver, depending on how often it fails. Simulates a queue with pauses, and
+ * compares it with a loop that sends without pauses.
  */
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
 
-/** Returns whether the message with this number, sent at this time, fails. */
+/** Returns whether the message with this number fails if it is sent at this time. */
 type Fails = (index: number, at: number) => boolean
 
 interface Run {
@@ -37,17 +37,18 @@ function randomOf(seed: number): () => number {
 
 interface Options {
   ms: number
-  /** The mean response time of the receiver in milliseconds. Each response takes 50 % to 150 % of it. */
+  /** The mean response time of the receiver in milliseconds. Each response takes between 50 % and 150 % of it. */
   latency?: number
   status?: number | null
-  /** True if another process claims the queue after each burst, and continues with the stored state of the circuit. */
+  /**
+   * True if another process claims the queue after each burst. It continues with the stored state of the circuit
+   * breaker.
+   */
   moved?: boolean
   from?: Circuit
 }
 
-/**
- * Simulates sending an endless backlog, paced like the dispatcher, or in a loop without pauses if `isPaced` is false.
- */
+/** Simulates sending an endless backlog. Pauses like the dispatcher, or sends without pauses if `isPaced` is false. */
 function send(fails: Fails, isPaced: boolean, options: Options): Run {
   const { ms, latency = 20, status = 503, moved = false, from = START } = options
   const random = randomOf(1)
@@ -67,7 +68,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
     }
     running.sort((one, other) => one.ends - other.ends)
     const next = running.shift()
-    // The queue is released between bursts, so only the stored state of its circuit is kept.
+    // The queue is released between bursts, so only the stored state of its circuit breaker is kept.
     if (!next && moved) circuit = { ...circuit, slots: Math.floor(circuit.slots) }
     now = next?.ends ?? circuit.pausedUntil
     if (!next || now >= ms) continue
@@ -81,7 +82,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
 }
 
 /**
- * Returns the number of messages delivered with pacing, divided by the number that the loop without pauses delivers.
+ * Returns the number of messages delivered with pauses, divided by the number that the loop without pauses delivers.
  */
 function part(fails: () => Fails, options: Options): number {
   return send(fails(), true, options).delivered / send(fails(), false, options).delivered
@@ -151,7 +152,7 @@ describe('a receiver that always fails', () => {
     const DOWN = 10 * SECOND
     const run = send((index, at) => at >= DOWN || good(index, at), true, { ms: 20 * MINUTE })
     const down = run.tries.filter((at) => at >= DOWN)
-    // Sixteen messages that were under way, four more failures in a row, and then three probes.
+    // Sixteen messages were in flight. Four more failures in a row and then three probes follow.
     expect(mostInAMinute({ ...run, tries: down })).toBeLessThanOrEqual(23)
     expect(down.filter((at) => at > DOWN + 10 * MINUTE).length).toBeLessThanOrEqual(3)
   })

@@ -34,7 +34,7 @@ function open(claimed: Partial<ClaimedQueue> = {}, lapsed?: Queue): Queue {
   return openQueue({ ...CLAIMED, ...claimed }, options)
 }
 
-/** Adds deliveries to the queue as a fetch does. Returns the deliveries that cannot be sent. */
+/** Adds deliveries to the queue, as a fetch does. Returns the deliveries that cannot be sent. */
 const fetch = (of: Queue, ...ids: number[]) => of.endFetch(due(...ids), of.startFetch())
 
 /** Begins all waiting deliveries. Returns their ids. */

@@ -83,7 +83,7 @@ describe("a message's body", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (changes) => {
         const entry = { ...ENTRY, changes }
-        // Two reads of one row return equal but distinct objects.
+        // Two reads of the same row return equal but distinct objects.
         expect(messageBody(structuredClone(entry))).toBe(messageBody(entry))
       }),
     )

@@ -55,7 +55,7 @@ const alive = operation({
 })
 const self = openapiOperation([change, remove, alive], { version: '1.2.3' })
 
-// Typed as any, because the tests read the document as a client would.
+// Has the type any, because the tests read the document as a client would.
 const document: any = openApiDocument([change, remove, alive], { version: '1.2.3' })
 
 /** Resolves a `$ref` in the document. Returns any other value unchanged. */
@@ -144,7 +144,7 @@ describe('the OpenAPI document', () => {
     const Bed = Type.Object(defaulted, { $id: 'Bed' })
     const body = Type.Object({
       ...defaulted,
-      // A property named `required`, to be distinguished from the JSON Schema keyword.
+      // A property with the name `required`, which must not be confused with the JSON Schema keyword.
       required: Type.Array(Type.Object(defaulted)),
       only_defaults: Type.Object({ hard: Type.Boolean({ default: false }) }),
       search: Search,

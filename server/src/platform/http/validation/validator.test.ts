@@ -171,7 +171,7 @@ describe('input validation', () => {
     ['1', 1, 1],
   ])('measures numbers in free-form objects by their plain digits: %s', (_, number, digits) => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    // All numbers but the last have a comma, and `{"a":[` and `]}` enclose them.
+    // Each number except the last is followed by a comma, and `{"a":[` and `]}` enclose all of them.
     const most = Math.floor((65_536 - 7) / (digits + 1))
     const of = (count: number) => free({ it: { a: Array(count).fill(number) } }).issues
     expect(of(most)).toEqual([])
