@@ -7,7 +7,7 @@ it('accepts files within the budget', () => {
   expect(overBudget([file], {})).toEqual([])
 })
 
-it('names each file that takes too long or opens too many services', () => {
+it('reports each file that takes too long or opens too many services', () => {
   const lines = overBudget(
     [
       { ...file, seconds: 20.1 },
@@ -18,7 +18,7 @@ it('names each file that takes too long or opens too many services', () => {
   expect(lines).toEqual(['a.test.ts took 20.1 s of 20 s.', 'b.test.ts opened 4 services of 3.'])
 })
 
-it('applies the budget of a named exception', () => {
+it('applies the higher budget of a listed exception', () => {
   const exceptions = { 'a.test.ts': { services: 5 } }
   expect(overBudget([{ ...file, services: 5 }], exceptions)).toEqual([])
   expect(overBudget([{ ...file, services: 6, seconds: 21 }], exceptions)).toHaveLength(2)

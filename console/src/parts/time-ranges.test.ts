@@ -22,7 +22,7 @@ test('keeps both ends of a custom range', () => {
   expect(boundsOf(range, now)).toEqual(range)
 })
 
-test('ends a recent range now', () => {
+test('ends a range such as "last 24 hours" at the current time', () => {
   expect(boundsOf({ range: '1h' }, now)).toEqual({
     from: '2026-11-27T11:00:00.000Z',
     to: '2026-11-27T12:00:00.000Z',

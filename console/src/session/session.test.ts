@@ -65,7 +65,7 @@ test('has no user without a cookie', async () => {
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'none' })
 })
 
-test('does not sign in again when a renewal waited for its turn during the sign-out', async () => {
+test('does not renew the token after a sign-out that happened while the renewal waited', async () => {
   await session.signIn(CREDENTIALS)
   const { promise, resolve } = Promise.withResolvers<void>()
   turn = promise
@@ -77,7 +77,7 @@ test('does not sign in again when a renewal waited for its turn during the sign-
   expect(calls).not.toContain('refresh')
 })
 
-test.each([429, 503, 0])('does not treat status %i as signed out', async (status) => {
+test.each([429, 503, 0])('stays signed in after the response %i to a renewal', async (status) => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => refusal(status)
   await expect(session.renew()).rejects.toMatchObject({ status })
@@ -88,7 +88,7 @@ test.each([429, 503, 0])('does not treat status %i as signed out', async (status
   await expect(session.accessToken()).rejects.toMatchObject({ status })
 })
 
-test('renews a minute before the token expires, once for all requests', async () => {
+test('renews the token a minute before it expires, once for all waiting requests', async () => {
   await session.signIn(CREDENTIALS)
   now += 239_000
   expect(await textOfToken()).toBe('first')
@@ -98,7 +98,7 @@ test('renews a minute before the token expires, once for all requests', async ()
   expect(calls).toEqual(['POST', 'refresh'])
 })
 
-test('replaces a refused token once', async () => {
+test('replaces a refused token only once', async () => {
   await session.signIn(CREDENTIALS)
   const refused = { text: 'first', owner: '1:7' }
   expect(await session.replaceToken(refused)).toMatchObject({ text: 'second' })
@@ -114,7 +114,7 @@ test('ends when the service refuses the renewal', async () => {
   expect(await session.accessToken()).toBeUndefined()
 })
 
-test('drops the user immediately, and retries until the service has ended the session', async () => {
+test('removes the user immediately at sign-out, and retries until the service has ended the session', async () => {
   await session.signIn(CREDENTIALS)
   let attempts = 0
   answers.DELETE = () => (++attempts < 3 ? refusal(503) : noContent())
@@ -124,7 +124,7 @@ test('drops the user immediately, and retries until the service has ended the se
   await expect.poll(() => attempts).toBe(3)
 })
 
-test('continues to end the session after a failed sign-in', async () => {
+test('keeps trying to end the former session after a failed sign-in', async () => {
   await session.signIn(CREDENTIALS)
   let isAway = true
   answers.DELETE = () => (isAway ? refusal(500) : noContent())
@@ -141,7 +141,7 @@ test('continues to end the session after a failed sign-in', async () => {
   await expect.poll(() => calls.filter((call) => call === 'DELETE').length).toBe(deletions + 1)
 })
 
-test('stops ending the old session when somebody signs in', async () => {
+test('stops trying to end the former session when somebody signs in', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(503)
   pause = () => new Promise((resolve) => setTimeout(resolve))
@@ -152,7 +152,7 @@ test('stops ending the old session when somebody signs in', async () => {
   expect(calls.length).toBe(ended)
 })
 
-test('stops ending the session when the service refuses it permanently', async () => {
+test('stops trying to end the session when the service permanently refuses', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(403)
   session.signOut('chosen')
@@ -178,14 +178,14 @@ test('ignores a renewal that arrives after the sign-out', async () => {
   expect(session.state().status).toBe('signed-out')
 })
 
-test('follows a sign-out in another tab without ending the session again', async () => {
+test('signs out when another tab signs out, and does not end the session again', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'signed-out' })
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'elsewhere' })
   expect(calls).toEqual(['POST'])
 })
 
-test('follows a sign-in of the same person in another tab', async () => {
+test('signs in when the same person signs in again in another tab', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'locked' })
   receive({ type: 'signed-in', tenant_id: 1, user_id: 7 })
@@ -193,14 +193,14 @@ test('follows a sign-in of the same person in another tab', async () => {
   expect(reloads).toBe(0)
 })
 
-test('drops everything when another person signs in', async () => {
+test('signs out and reloads the page when another person signs in in another tab', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'signed-in', tenant_id: 1, user_id: 8 })
   expect(session.state().status).toBe('signed-out')
   expect(reloads).toBe(1)
 })
 
-test('drops everything when another person signs in after a sign-out', async () => {
+test('signs out and reloads the page when another person signs in after a sign-out', async () => {
   await session.signIn(CREDENTIALS)
   session.signOut('chosen')
   answers.POST = () => answer('other', 8)
@@ -209,7 +209,7 @@ test('drops everything when another person signs in after a sign-out', async () 
   expect(reloads).toBe(1)
 })
 
-test('drops everything when the cookie belongs to another person', async () => {
+test('signs out and reloads the page when the cookie belongs to another person', async () => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => answer('third', 8)
   await session.renew()

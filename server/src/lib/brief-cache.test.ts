@@ -26,7 +26,7 @@ test('shares one result among concurrent and recent callers', async () => {
   expect(await ask()).toBe(2)
 })
 
-test('caches a result for each key, up to the maximum number of keys', async () => {
+test('caches one result per key, up to the maximum number of keys', async () => {
   const { ask } = stage()
   expect([await ask('a'), await ask('b'), await ask('c')]).toEqual([1, 2, 3])
   expect([await ask('c'), await ask('a')]).toEqual([3, 4])
@@ -52,7 +52,7 @@ test('reports a failed load to its waiting callers, and does not cache it', asyn
   expect(await ask()).toBe(1)
 })
 
-test('does not cache results for longer after the clock was set back', async () => {
+test('does not keep results for longer after the clock was set back', async () => {
   const { ask, advance } = stage()
   await ask()
   advance(-60_000)

@@ -9,7 +9,7 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
-])('maps %s to %s', (address, network) => {
+])('finds the network of the IP address %s: %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })
 
@@ -23,6 +23,6 @@ test.each([
   ['2001:db8:1:2::/64/known', '2001:db8:1::/48/known'],
   ['203.0.113.7', '203.0.113.7'],
   ['user:7', 'user:7'],
-])('maps %s to the site %s', (network, site) => {
+])('finds the site of %s: %s', (network, site) => {
   expect(siteOf(network)).toBe(site)
 })

@@ -30,7 +30,7 @@ async function counting(options: Partial<PollerOptions> = {}) {
   return { poller: made, looks }
 }
 
-test('looks when it starts and when it is woken', async () => {
+test('polls when it starts and when it is woken', async () => {
   const { poller: made, looks } = await counting()
   made.wake()
   await until('the second look', () => looks.count === 2 || undefined)
@@ -38,12 +38,12 @@ test('looks when it starts and when it is woken', async () => {
   await until('the third look', () => looks.count === 3 || undefined)
 })
 
-test('looks again after the poll interval', async () => {
+test('polls again after the poll interval', async () => {
   const { looks } = await counting({ pollMs: 5 })
   await until('several looks', () => looks.count > 4 || undefined)
 })
 
-test('looks again immediately while there is more to do', async () => {
+test('polls again immediately while there is more to do', async () => {
   let left = 5
   polling(async () => {
     left -= 1
@@ -52,7 +52,7 @@ test('looks again immediately while there is more to do', async () => {
   await until('all is done', () => left === 0 || undefined)
 })
 
-test('looks once more after a wake-up during a look', async () => {
+test('polls once more if it is woken while polling', async () => {
   const first = gate()
   let looks = 0
   const made = polling(async () => {
@@ -66,7 +66,7 @@ test('looks once more after a wake-up during a look', async () => {
   await until('the second look', () => looks === 2 || undefined)
 })
 
-test('accepts a wake-up before the first look', async () => {
+test('accepts a wake-up before the first poll', async () => {
   let looks = 0
   const made = polling(async () => {
     looks += 1
@@ -76,7 +76,7 @@ test('accepts a wake-up before the first look', async () => {
   await until('a look', () => looks > 0 || undefined)
 })
 
-test('passes the error of a look and the previous error to `onError`, and continues', async () => {
+test('passes the error of a poll and the previous error to `onError`, and continues', async () => {
   let looks = 0
   const told: unknown[][] = []
   const made = polling(
@@ -99,7 +99,7 @@ test('passes the error of a look and the previous error to `onError`, and contin
   ])
 })
 
-test('waits for the current look when stopped, and starts no other look', async () => {
+test('waits for the current poll when stopped, and starts no other poll', async () => {
   const first = gate()
   const seen: string[] = []
   const made = polling(async () => {
@@ -116,13 +116,13 @@ test('waits for the current look when stopped, and starts no other look', async 
   expect(seen).toEqual(['begun', 'ended', 'stopped'])
 })
 
-test('ends the pause when stopped', async () => {
+test('ends the pause between polls when stopped', async () => {
   const { poller: made, looks } = await counting({ minGapMs: 3_600_000 })
   await made.stop()
   expect(looks.count).toBe(1)
 })
 
-describe('with a moved clock', () => {
+describe('a poller, with fake timers,', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -136,7 +136,7 @@ describe('with a moved clock', () => {
     return looks.length
   }
 
-  test('pauses for as long as each look requests', async () => {
+  test('pauses for as long as each poll requests', async () => {
     const looks: number[] = []
     const waits = [10, 20, 40]
     const made = poller(async () => waits[looks.push(looks.length) - 1] ?? false, {
@@ -150,7 +150,7 @@ describe('with a moved clock', () => {
     await made.stop()
   })
 
-  test('keeps the minimum gap between looks, and loses no wake-up', async () => {
+  test('keeps the minimum pause between polls, and loses no wake-up', async () => {
     const looks: number[] = []
     const made = poller(
       async () => {
@@ -170,7 +170,7 @@ describe('with a moved clock', () => {
     await made.stop()
   })
 
-  test('may pause longer after a failed look, and no wake-up shortens the pause', async () => {
+  test('may pause longer after a failed poll, and no wake-up shortens that pause', async () => {
     const looks: number[] = []
     const made = poller(
       async () => {
@@ -189,14 +189,14 @@ describe('with a moved clock', () => {
   })
 })
 
-describe('waiting for an idle poller', () => {
-  test('starts another look after the call', async () => {
+describe('waiting until a poller is idle', () => {
+  test('starts another poll', async () => {
     const { poller: made, looks } = await counting()
     await made.idle()
     expect(looks.count).toBe(2)
   })
 
-  test('starts another look when called during a look', async () => {
+  test('starts another poll after the current one', async () => {
     const entered = gate()
     const held = gate()
     let looks = 0
@@ -213,7 +213,7 @@ describe('waiting for an idle poller', () => {
     expect(looks).toBe(2)
   })
 
-  test('resolves after looks that found more to do', async () => {
+  test('resolves only after polls that found more to do have ended', async () => {
     let left = 3
     const made = polling(async () => {
       left -= 1
@@ -223,7 +223,7 @@ describe('waiting for an idle poller', () => {
     expect(left).toBeLessThanOrEqual(0)
   })
 
-  test('resolves after a failed look, and when the poller stops', async () => {
+  test('resolves after a failed poll, and when the poller stops', async () => {
     const failing = polling(() => Promise.reject(new Error('not now')))
     await failing.idle()
     const { poller: made } = await counting()

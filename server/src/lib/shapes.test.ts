@@ -6,12 +6,12 @@ test('limits an id to integers that JavaScript represents exactly', () => {
   expect(Id).toMatchObject({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 })
 
-test('keeps the bounds of a nullable value and names both types', () => {
+test('keeps the limits of a value that may be null, and names both types', () => {
   expect(Nullable(Name)).toMatchObject({ type: ['string', 'null'], minLength: 1, maxLength: 200 })
   expect(Nullable(Id)).toMatchObject({ type: ['integer', 'null'], minimum: 1 })
 })
 
-test('adds null to the allowed values of a nullable enum', () => {
+test('adds null to the allowed values of an enum that may be null', () => {
   expect(Nullable(OneOf(['a', 'b']))).toMatchObject({
     type: ['string', 'null'],
     enum: ['a', 'b', null],

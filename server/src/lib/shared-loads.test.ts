@@ -36,7 +36,7 @@ test('starts a new load after the previous one has finished', async () => {
   expect(ends).toHaveLength(2)
 })
 
-test('rejects all waiting callers of a failed load, and ends it', async () => {
+test('rejects all callers that wait for a failed load, and forgets the load', async () => {
   const loads = flights<string, string>()
   const landed: string[] = []
   const fail = () => loads.join('a', () => Promise.reject(new Error('away')), landed.push)
@@ -46,7 +46,7 @@ test('rejects all waiting callers of a failed load, and ends it', async () => {
   expect(landed).toEqual(['A'])
 })
 
-test('returns the result of a voided load to its callers only', async () => {
+test('returns the result of an invalidated load only to the callers that already wait for it', async () => {
   const { loads, ends, landed, ask } = controlled()
   const early = ask('a')
   const other = ask('b')
@@ -62,7 +62,7 @@ test('returns the result of a voided load to its callers only', async () => {
   expect(landed).toEqual(['new', 'B'])
 })
 
-test('keeps a newer load when a voided load ends', async () => {
+test('keeps a newer load when an invalidated load ends', async () => {
   const { loads, ends, ask } = controlled()
   const early = ask('a')
   loads.voidIf(() => true)

@@ -16,7 +16,7 @@ test.each([
 })
 
 test.each(['registration', 'PORT', 'theme', 'MOST_OF', 'PATH', 'require_everything', ''])(
-  'suggests nothing for %j',
+  'suggests nothing for %j, which resembles no known name',
   (name) => {
     expect(misspelt(name, KNOWN)).toBeUndefined()
   },

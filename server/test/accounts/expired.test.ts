@@ -34,7 +34,7 @@ const tokensFound = async () =>
     ({ measured }) => measured.table === 'refresh_tokens',
   )
 
-test('the check for expired rows reports counters, links, tokens and sessions hours after they expired', async () => {
+test('the check for expired rows reports counters, links, tokens and sessions some hours after they expired', async () => {
   const wrong = { email: 'doctor@north.test', password: 'wrong-Horse-9', subdomain: 'north' }
   expect((await service.call('POST', '/api/auth/login', { body: wrong })).status).toBe(401)
   await service.database.sql(
@@ -83,7 +83,7 @@ test('the check for expired rows reports counters, links, tokens and sessions ho
   expect(await tablesFound(expired)).toEqual([])
 })
 
-test('one repair of expired rows deletes more than one batch, and keeps unexpired rows', async () => {
+test('one repair of expired rows deletes more than one batch, and keeps rows that have not expired', async () => {
   const at = (ms: number) => new Date(service.clock.now() + ms).toISOString()
   await service.database.sql(
     `insert into throttles (key, failures, free_at, forget_at)

@@ -47,7 +47,7 @@ async function measure(call: (email: string) => Promise<Answer>, ...statuses: nu
   return compare(durations.known, durations.nobody)
 }
 
-describe.each(['request-reset', 'resend-verification'])('%s', (path) => {
+describe.each(['request-reset', 'resend-verification'])('the response to %s', (path) => {
   test('takes the same time whether or not the address has an account', {
     timeout: 120_000,
   }, async () => {
@@ -138,7 +138,7 @@ describe('the statistical comparison of response times', () => {
     expect(compare(flat, flat)).toMatchObject({ z: 0, differ: false })
   })
 
-  test('detects work that the service does for only one of two kinds of calls', {
+  test('detects extra work of the service for one of two kinds of calls', {
     timeout: 120_000,
   }, async () => {
     // Without a password, validation refuses the input before the service checks any password.

@@ -72,7 +72,7 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
     },
   ],
   [
-    'a second factor that they took away',
+    'a second factor that they removed',
     'Your second factor was removed',
     withFactor,
     () => call('POST', '/api/auth/totp/disable', person.token, { password: PASSWORD }),

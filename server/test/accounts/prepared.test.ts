@@ -76,7 +76,7 @@ const notices = async () => {
   return mails.filter(({ subject }) => subject === 'Your password was changed')
 }
 
-test("accepting an invitation removes the stranger's second factor and chat, and journals each removal", async () => {
+test('accepting an invitation removes a second factor and chat that a stranger set up, and journals each removal', async () => {
   const theirs = await prepare()
   const before = await actionsAbout(service, stranger.id)
   await accept()
@@ -101,7 +101,7 @@ test("accepting an invitation removes the stranger's second factor and chat, and
   expect(left).toEqual([])
 })
 
-test("the stranger's chat is not notified of events after the invitation is accepted", async () => {
+test("a stranger's chat is not notified of events after the owner has accepted the invitation", async () => {
   const theirs = await prepare()
   await accept()
   await scene.heard(theirs, 'no longer linked')
@@ -112,7 +112,7 @@ test("the stranger's chat is not notified of events after the invitation is acce
   expect(scene.bot.textsTo(theirs).join('\n')).not.toMatch(/password (of .*)?was changed/)
 })
 
-test("mails contain neither the stranger's text nor a mention of their second factor or chat", async () => {
+test("mails to the owner contain neither a stranger's text nor a mention of the stranger's second factor or chat", async () => {
   await prepare()
   await accept()
   expect(await notices()).toHaveLength(1)
@@ -123,7 +123,7 @@ test("mails contain neither the stranger's text nor a mention of their second fa
   }
 })
 
-test("the second factor and chat stay if the address was already confirmed, and mails use the user's name", async () => {
+test('accepting an invitation keeps the second factor and chat if the address was already confirmed', async () => {
   const link = await mailedToken(service, stranger.email, 'verify-email')
   expect((await verifyEmail(service, link, { password: PASSWORD })).status).toBe(200)
   await prepare()

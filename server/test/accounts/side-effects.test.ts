@@ -43,8 +43,8 @@ test('deleting a head of departments records the change of each department in th
   ])
 })
 
-describe('a tenant', () => {
-  test('records both journal entries when it is renamed and deactivated in one request', async () => {
+describe('a tenant that is renamed and deactivated in one request', () => {
+  test('gets a journal entry for each of the two changes', async () => {
     const call = as(root)
     const { body: made } = await call('POST', '/api/admin/tenants', {
       name: 'Two',

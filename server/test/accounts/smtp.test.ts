@@ -44,7 +44,7 @@ function tokenIn({ mail }: Accepted, page: string): string {
   return decodeURIComponent(tokens[0]?.[0] ?? '')
 }
 
-test('a person registers, confirms the address and can sign in only then', async () => {
+test('a person registers and can sign in only after confirming the address', async () => {
   const { service, smtp, subdomain, mailTo } = await openMailing()
   const full_name = 'Zoë <b>O’Brien</b> & "Söhne"'
   const { email } = await register(service, subdomain, { full_name })
@@ -70,7 +70,7 @@ test('a person registers, confirms the address and can sign in only then', async
   expect(smtp.accepted).toHaveLength(1)
 })
 
-test('choosing a new password with a reset link voids the confirmation link', async () => {
+test('choosing a new password with a reset link invalidates the confirmation link', async () => {
   const { service, subdomain, mailTo } = await openMailing()
   const { email } = await registerConfirmed(service, subdomain)
   await askForLink(service, 'request-reset', email, subdomain)

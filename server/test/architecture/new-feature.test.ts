@@ -72,13 +72,16 @@ describe('the documented table of files that a new feature touches', () => {
   })
 })
 
-describe.each(folders.filter((name) => !BASE.includes(name)))('%s', (feature) => {
-  test("lists all files outside a feature's folder that name the feature", () => {
-    const known = [...touched, ...(OWN_WORDS[feature] ?? [])]
-    const isKnown = (file: string) => known.some((row) => covers(row, file))
-    expect(whoSpeaksOf(feature).filter((file) => !isKnown(file))).toEqual([])
-  })
-})
+describe.each(folders.filter((name) => !BASE.includes(name)))(
+  'the table for the feature %s',
+  (feature) => {
+    test("lists all files outside a feature's folder that name the feature", () => {
+      const known = [...touched, ...(OWN_WORDS[feature] ?? [])]
+      const isKnown = (file: string) => known.some((row) => covers(row, file))
+      expect(whoSpeaksOf(feature).filter((file) => !isKnown(file))).toEqual([])
+    })
+  },
+)
 
 describe.each(folders)('the index.ts of the feature %s', (feature) => {
   const opened = /\bopen[A-Z]\w*/g

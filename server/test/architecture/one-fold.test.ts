@@ -23,7 +23,7 @@ function folding(text: string): string[] {
     )
 }
 
-test('only lib/email.ts folds e-mail addresses', async () => {
+test('only lib/email.ts normalizes e-mail addresses', async () => {
   const files = await Array.fromAsync(
     glob('**/*.ts', { cwd: source, exclude: (name) => name.endsWith('.test.ts') }),
   )
@@ -39,6 +39,6 @@ test.each([
   "const local = address.normalize('NFKC')",
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
   "where(sql`lower(users.email)`, '=', sql`lower(${email})`)",
-])('the check finds the fold: %s', (line) => {
+])('the check finds code that normalizes an e-mail address: %s', (line) => {
   expect(folding(line)).toEqual([line])
 })

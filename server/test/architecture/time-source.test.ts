@@ -55,7 +55,7 @@ async function refusedIn(file: string): Promise<number[]> {
 const linesOf = (isIn: (use: (typeof uses)[number]) => boolean) =>
   uses.flatMap((use, index) => (isIn(use) ? [index + 1] : []))
 
-test('the check refuses direct timers and clocks, but allows setImmediate and similar calls', async () => {
+test('the check refuses direct use of timers and clocks, and allows calls such as setImmediate', async () => {
   expect(await refusedIn('features/users/planted.ts')).toEqual(
     linesOf(([, isRefused]) => isRefused),
   )

@@ -55,8 +55,8 @@ async function beginReading(id: string): Promise<IncomingMessage> {
 }
 
 test.each([
-  ['has it all', (answer: IncomingMessage) => void answer.resume()],
-  ['has left', (answer: IncomingMessage) => void answer.destroy()],
+  ['has received the whole file', (answer: IncomingMessage) => void answer.resume()],
+  ['has disconnected', (answer: IncomingMessage) => void answer.destroy()],
 ])('a backup cannot be deleted during its download until the reader %s', async (_, end) => {
   const id = await make(service, root)
   await truncate(fileOf(service, id), LARGE)
@@ -96,7 +96,7 @@ const never = new AbortController().signal
 test.each<[string, (deps: NamedDrillDeps & { store: OpenStore }, id: string) => Promise<unknown>]>([
   ['verified by a command', (deps, id) => commandsOf(deps).verify(id, () => undefined)],
   ['restored in a drill', (deps, id) => commandsOf(deps).drill(id, () => undefined)],
-  ['read again by itself', (deps) => checkNext({ ...deps, clock: inTwoDays }, never)],
+  ['verified again on schedule', (deps) => checkNext({ ...deps, clock: inTwoDays }, never)],
 ])('a backup that is %s cannot be deleted until the read ends', async (_, read) => {
   await service.database.sql('delete from backups')
   const id = await make(service, root)

@@ -175,7 +175,7 @@ describe('after a restore into an empty database', () => {
     expect(off).toEqual([])
   })
 
-  test('every key, index and foreign key has the name of a fresh database, on partitions too', async () => {
+  test('every key, index and foreign key has the same name as in a new database, on partitions too', async () => {
     const after = await keysOf(database)
     expect(after).toMatchObject(await keysOf(await migratedDatabase()))
     const month = LONG_AGO.slice(0, 7).replace('-', '_')
@@ -191,7 +191,7 @@ describe('after a restore into an empty database', () => {
     expect(missing).toEqual([])
   })
 
-  test('the journal is still immutable', async () => {
+  test('the journal is still protected against changes', async () => {
     for (const change of [
       `update journal set action = 'x'`,
       'delete from journal',
@@ -274,7 +274,7 @@ test('journal entries with higher transaction IDs are renumbered with their rows
   expect(await schemaOf(database)).toBe(await schemaOf(await migratedDatabase()))
 })
 
-describe('a restore is refused, and the database stays empty', () => {
+describe('a restore is refused and the database stays empty', () => {
   async function refusal(path: string, options?: Parameters<typeof restore>[2]): Promise<string> {
     const database = await emptyDatabase()
     const error = await restore(database, path, options).then(
@@ -292,19 +292,19 @@ describe('a restore is refused, and the database stays empty', () => {
     return path
   }
 
-  test('with another root key', async () => {
+  test('if another root key is configured', async () => {
     expect(await refusal(file, { rootKeys: [Buffer.alloc(32, 9)] })).toMatch(
       /the configured root key does not decrypt it/,
     )
   })
 
-  test('for a file that is truncated, even within the last bytes', async () => {
+  test('if the file is truncated, even within the last bytes', async () => {
     const { length } = await readFile(file)
     for (const end of [100, Math.floor(length / 2), length - 1])
       expect(await refusal(await changed((bytes) => bytes.subarray(0, end)))).toMatch(/./)
   })
 
-  test('for a file that is altered', async () => {
+  test('if the file was altered', async () => {
     const flip = (bytes: Buffer) => {
       const at = bytes.length - 50
       bytes[at] = (bytes[at] ?? 0) ^ 1
@@ -313,7 +313,7 @@ describe('a restore is refused, and the database stays empty', () => {
     expect(await refusal(await changed(flip))).toMatch(/altered|cut/)
   })
 
-  test('for a backup of a newer schema, of different migrations, or of one clinic', async () => {
+  test('if the backup has a newer schema, different migrations or only one clinic', async () => {
     const newer = await rewritten((header) => ({ ...header, schema_version: 9_999 }))
     expect(await refusal(newer)).toMatch(
       /schema version 9999, but this release only supports up to \d+/,
@@ -328,7 +328,7 @@ describe('a restore is refused, and the database stays empty', () => {
     )
   })
 
-  test('for a backup with dangling references, or without an active superadmin', async () => {
+  test('if the backup has dangling references or no active superadmin', async () => {
     const dangling = await rewritten(
       (header) => header,
       (table, text) =>
@@ -342,7 +342,7 @@ describe('a restore is refused, and the database stays empty', () => {
     expect(await refusal(headless)).toMatch(/no superadmin/)
   })
 
-  test('for a backup with duplicate keys or duplicate addresses', async () => {
+  test('if the backup has duplicate keys or duplicate addresses', async () => {
     const doubled = (table: string, of: (line: string) => string) =>
       rewritten(
         (header) => header,
@@ -356,7 +356,7 @@ describe('a restore is refused, and the database stays empty', () => {
     expect(await refusal(entry)).toMatch(/is inconsistent: .*"journal_\w+_pkey"/)
   })
 
-  test('for a missing file', async () => {
+  test('if the file is missing', async () => {
     expect(await refusal('/nowhere/at/all')).toMatch(/could not be read/)
   })
 })

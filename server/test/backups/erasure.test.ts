@@ -154,7 +154,7 @@ test('a backup of the clinic found later is not adopted, and is deleted once ado
   expect(names.filter((name) => name.startsWith(lost))).toEqual([])
 })
 
-test('the database refuses hand-written rows of the clinic, and a new clinic with the same ID', async () => {
+test('the database refuses manually inserted rows of the clinic, and a new clinic with the same ID', async () => {
   await expect(
     sql(`insert into tenants (id, name, subdomain) values ($1, 'North', 'again')`, [north.id]),
   ).rejects.toThrow('comes back from nowhere')
@@ -237,7 +237,7 @@ describe('restoring into an empty database after the purge of a clinic', () => {
     await rm(join(store.place, other))
   })
 
-  test('a drill also skips the clinic; the remaining rows are consistent and can be decrypted', async () => {
+  test('leaves the clinic out of a drill too, and the remaining rows are consistent and can be decrypted', async () => {
     const drilled = await service.app.features.backups.commands.drill(full, () => undefined)
     expect(drilled.drill_seconds).toBeGreaterThan(0)
   })

@@ -63,7 +63,7 @@ describe('a missing backup file', () => {
     expect(await missing.repair(finding)).toBe('already gone')
   })
 
-  test('is not repaired when all files are missing, because then the store is unavailable', async () => {
+  test('is not marked as failed when all files are missing, because then the store is unavailable', async () => {
     const id = await make(service, root)
     const names = await readdir(folder())
     const kept = await Promise.all(
@@ -94,7 +94,7 @@ async function check(store = folderStore(folder())): Promise<string | undefined>
   return checkNext(deps, new AbortController().signal)
 }
 
-test('verification detects a stored file that differs from the file written', async () => {
+test('verification detects a stored file that differs from the file that was written', async () => {
   const id = await make(service, clinic.people.admin)
   const damaged = fixIn(service, 'backups.damaged')
   await alter(fileOf(service, id))
@@ -152,14 +152,14 @@ describe('a backup file that the store refuses to return', () => {
     expect((await rowOf(id)).fault).toBeNull()
   })
 
-  test('does not count as faulty while the store is unavailable', async () => {
+  test('is not marked as faulty while the store is unavailable', async () => {
     const { id, store } = await refused()
     const away = async () => Promise.reject(new StoreError('the store is away'))
     await expect(check({ ...store, check: away })).rejects.toThrow('the store is away')
     expect(await rowOf(id)).toMatchObject({ fault: null, checked_at: null })
   })
 
-  test('does not count as faulty after an error of the service itself', async () => {
+  test('is not marked as faulty after an error in the service itself', async () => {
     const { id, store } = await refused()
     const read = () => {
       throw new TypeError('a bug')

@@ -189,9 +189,9 @@ describe('a rewritten backup file', () => {
   }
 
   test.each([
-    ['the root key that it names', fingerprintOf(OLD), OLD, NEW],
-    ['the current one if it names none', undefined, NEW, OLD],
-    ['the current one if it names an unknown one', '0123456789abcdef', NEW, OLD],
+    ['the root key that the backup names', fingerprintOf(OLD), OLD, NEW],
+    ['the current root key if the backup names no key', undefined, NEW, OLD],
+    ['the current root key if the backup names an unknown key', '0123456789abcdef', NEW, OLD],
   ])('is encrypted for the operator and with %s', async (_, named, by, other) => {
     const left = await leftOf(named)
     const { header } = await readBackup(createReadStream(left), await alone(by), {})

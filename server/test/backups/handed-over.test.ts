@@ -43,7 +43,7 @@ async function run(...args: string[]): Promise<any> {
 
 const begun = () => service.logged.filter(([, , told]) => told === 'backup job started').length
 
-test("a running service does the command's backup and restore in the service's own folder", async () => {
+test("the backup command lets a running service make the backup and restore in the service's own folder", async () => {
   const { backup_id, status } = await run('create')
   expect(status).toBe('completed')
   const own = join(service.dataDir, 'backups')
@@ -55,14 +55,14 @@ test("a running service does the command's backup and restore in the service's o
   expect(begun()).toBe(2)
 })
 
-test('the command makes the backup itself if no running service accepts jobs', async () => {
+test('the backup command makes the backup itself if no running service accepts jobs', async () => {
   await service.close()
   const { backup_id } = await run('create')
   expect(await readdir(elsewhere)).toContain(`${backup_id}.tar.zst.age`)
   expect(begun()).toBe(0)
 })
 
-test('the command finds a service again after the service has lost its database connection', async () => {
+test('the backup command finds a service again after the service has lost its database connection', async () => {
   const before = await present()
   await service.database.sql('select pg_terminate_backend($1)', [before])
   await present(before)

@@ -58,7 +58,7 @@ beforeAll(async () => {
   )
 })
 
-test('a paused copy purges nothing, deletes no backup and writes no purge note before its release', async () => {
+test('a restored copy that is paused purges nothing, deletes no backup and writes no purge note', async () => {
   for (const kind of DESTROYING) await enqueue(kind)
   // Two runs of this job show that the poller has passed the others.
   await run('auth.purge')
@@ -68,7 +68,7 @@ test('a paused copy purges nothing, deletes no backup and writes no purge note b
   expect(await notes()).toEqual([])
 })
 
-test('a released copy purges, but every deletion can be undone for the full number of days', async () => {
+test('a restored copy starts the retention days again when it is released, and purges afterwards', async () => {
   expect(await service.app.hold.release()).toBe(true)
   await done(...DESTROYING)
   expect(await deleted()).toEqual(['a patient', 'west'])

@@ -41,7 +41,7 @@ const health = async ({ call }: Service) =>
   (await call('GET', '/api/admin/health', { token: clinic.people.admin.token })).body.checks
     .outbound
 
-test('releasing a restored copy sends pending messages with their IDs, from a node that was only notified', async () => {
+test('releasing a restored copy sends its pending messages with unchanged IDs, from a node that was only notified', async () => {
   const other = await openService({ database })
   expect(await health(one)).toBe('degraded')
   expect(await health(other)).toBe('degraded')
@@ -74,7 +74,7 @@ test('releasing a restored copy sends pending messages with their IDs, from a no
   })
 })
 
-test('a node that missed the notification learns of the release within a minute', async () => {
+test('a node that missed the notification sends messages within a minute of the release', async () => {
   const copy = await migratedDatabase()
   await copy.sql('update installation set outbound_held_at = now()')
   const { app, clock } = await openService({ database: copy })

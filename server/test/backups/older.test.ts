@@ -124,7 +124,7 @@ test('a dry run with a backup of an older release reports what would change, and
 
 test.each([
   ['from a full backup', () => ({ backup_id: full, tenant_id: north.id })],
-  ['from its own backup', () => ({ backup_id: own })],
+  ['from a backup of the clinic', () => ({ backup_id: own })],
 ])('a backup of an older release restores one clinic, %s', async (_, what) => {
   await rename()
   const { tables } = await restore({ ...what(), confirm: true })

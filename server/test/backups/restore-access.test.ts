@@ -115,7 +115,7 @@ describe.each([
     expect(await usersOf('messenger_subscriptions')).toEqual(ids(nurse, at.root, ...foreign))
   })
 
-  test('activates the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
+  test('restores the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
     const columns = 'url, is_active'
     const webhooks = await at.sql(`select ${columns} from webhooks where id = any($1)`, [
       webhookIds,

@@ -27,7 +27,7 @@ beforeEach(async () => {
   clinic = await at.anotherClinic()
 })
 
-test('a restore keeps each acknowledged concurrent change in the database or in the safety backup', async () => {
+test('each change that is acknowledged during a restore is kept in the database or in the safety backup', async () => {
   const { admin, nurse } = clinic.people
   const id = await make(service, root, { type: 'tenant', tenant_id: clinic.id })
   let last = ''

@@ -48,7 +48,7 @@ async function somebody({ service }: Restoring = at): Promise<PgConnection> {
   return client
 }
 
-test('restores everything at the first attempt while a process that was not notified keeps writing', async () => {
+test('a restore of everything succeeds at the first attempt while a process that was not notified keeps writing', async () => {
   const id = await make(at.service, at.root)
   const webhook = await hearing(clinic)
   let isOver = false
@@ -80,7 +80,7 @@ function impatient({ service }: Restoring): PgConnection {
   })
 }
 
-test('fails a restore of everything with an explanation if another transaction writes for too long', async () => {
+test('a restore of everything fails with an explanation if another transaction writes for too long', async () => {
   const own = await openRestoring({ role: 'api' })
   const { service, root, north } = own
   const rules = service.app.tables
@@ -103,7 +103,7 @@ test('fails a restore of everything with an explanation if another transaction w
   })
 })
 
-test('waits for a transaction that writes to the clinic, and saves its rows in the safety backup', async () => {
+test('a restore of a clinic waits for a transaction that writes to it, and saves those rows in the safety backup', async () => {
   const { nurse } = clinic.people
   const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
@@ -133,7 +133,7 @@ test('waits for a transaction that writes to the clinic, and saves its rows in t
   )
 })
 
-test('restores nothing after another process has ended the job, and leaves a later safety backup alone', async () => {
+test('a restore changes nothing after another process has ended its job, and keeps a later safety backup', async () => {
   const { nurse } = clinic.people
   const id = await make(at.service, at.root, { type: 'tenant', tenant_id: clinic.id })
   await at.rename(at.root, nurse.id, 'Since')
@@ -177,7 +177,7 @@ async function pidOf(client: PgConnection): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-test('pauses only the webhooks of the clinic that is being restored', async () => {
+test('a restore of a clinic pauses only the webhooks of that clinic', async () => {
   const neighbour = await at.anotherClinic()
   const [north, south] = [await hearing(clinic), await hearing(neighbour)]
   const maintenance = await somebody()
@@ -195,7 +195,7 @@ test('pauses only the webhooks of the clinic that is being restored', async () =
   await until('the clinic to hear', async () => heard(north))
 })
 
-test('pauses the journal consumers while everything is being restored, and resumes them afterwards', async () => {
+test('a restore of everything pauses the journal consumers, and resumes them afterwards', async () => {
   const logged = at.service.logged.length
   const north = await hearing(clinic)
   const positions = () => at.sql('select consumer, id from journal_consumers order by 1')

@@ -61,7 +61,7 @@ describe('the caller of a restore', () => {
   })
 })
 
-test('cannot restore a tenant whose purge has begun, and the purge continues', async () => {
+test('a tenant whose purge has begun cannot be restored by the caller, and the purge continues', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, root)
   await at.sql(
@@ -83,7 +83,7 @@ test('cannot restore a tenant whose purge has begun, and the purge continues', a
 })
 
 // Must be the last test, because the superadmin has a second factor afterwards.
-test('keeps their second factor, and cannot reuse codes entered after the backup', async () => {
+test('the caller of a restore keeps their second factor, and cannot reuse codes entered after the backup', async () => {
   const { service } = at
   const { doctor } = clinic.people
   const stepOf = async ({ id }: Person) =>

@@ -163,7 +163,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(open).toEqual([])
   })
 
-  test("keeps users' known addresses, so that guesses from elsewhere lock no user out", async () => {
+  test('keeps the IP addresses known for a user, so that guesses from elsewhere do not lock the user out', async () => {
     // The wait after the guesses must last until the sign-ins.
     at.service.clock.stop()
     // A restore of everything deletes the failure counts of earlier guesses.
@@ -172,7 +172,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect((await enter('192.0.2.1')).status).toBe(429)
   })
 
-  test('deletes again any patient undeleted after the backup, counting days from the restore', async () => {
+  test('deletes a patient again who was undeleted after the backup, counting the retention days from the restore', async () => {
     expect(await daysSinceDeletion('patients', patients.ids)).toEqual([0, 5])
   })
 
@@ -184,13 +184,13 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
       expect(done.deleted).toEqual([])
     })
   else
-    test('deletes again any clinic undeleted after the backup, counting days from the restore', async () => {
+    test('deletes a clinic again that was undeleted after the backup, counting the retention days from the restore', async () => {
       expect(rehearsed.deleted).toEqual(clinics.ids.slice(0, 1))
       await clinics.expectDeleted(done, done.as)
     })
 
   if (what === 'one clinic')
-    test('keeps registration closed if it was closed after the backup, and reports that case', async () => {
+    test('keeps registration closed if it was closed after the backup, and reports this setting', async () => {
       const [{ settings }] = await at.sql('select settings from tenants where id = $1', [clinic.id])
       expect(settings).toEqual({ colour: 'blue', registration: 'closed' })
       const fields = ['registration']

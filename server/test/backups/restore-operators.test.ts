@@ -62,7 +62,7 @@ async function makeWithout(tenantId: number) {
   return backup
 }
 
-test('a restore cannot remove the only superadmin, unless it restores access as well', async () => {
+test('a restore cannot remove the only superadmin, except a restore with access "backup"', async () => {
   const id = await make(at.service, root)
   const second = await makeSuperadmin(root.tenant_id, 'platform')
   expect((await at.call(second, 'DELETE', `/api/admin/users/${root.id}`)).status).toBe(204)

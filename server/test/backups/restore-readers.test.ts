@@ -103,11 +103,14 @@ test.each([
   // These rows come last before the journal, which is not restored.
   ['that are not restored', 'departments', 0.2],
   ['that are restored', 'users', 0.8],
-])('no transaction stays open while the store stalls between rows %s', async (_, table, share) => {
-  const { job, letGo } = await stallBehind(table, share)
-  letGo()
-  await expectNoDifference(job)
-})
+])(
+  'a restore keeps no transaction open while the store stalls between rows %s',
+  async (_, table, share) => {
+    const { job, letGo } = await stallBehind(table, share)
+    letGo()
+    await expectNoDifference(job)
+  },
+)
 
 test('a dry run counts rows without using a transaction ID', async () => {
   const { job, letGo } = await stallBehind('users', 0.8)

@@ -160,7 +160,7 @@ test.each<[string, { isOne: boolean; access?: string }]>([
   ['everything with its access', { isOne: false, access: 'backup' }],
   ['one clinic', { isOne: true }],
   ['one clinic with its access', { isOne: true, access: 'backup' }],
-])('restores %s exactly as the dry run reports', async (_, { isOne, ...how }) => {
+])('a restore of %s changes exactly what its dry run reported', async (_, { isOne, ...how }) => {
   const clinic = await at.anotherClinic()
   const { backup_id, then } = await changedSince(clinic)
   /** Requests a restore. Nobody signs in after the restore, because a sign-in would change a row. */

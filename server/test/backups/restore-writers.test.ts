@@ -245,7 +245,7 @@ test('each change acknowledged during a restore is in the database or in the saf
   expect(lost).toEqual([])
 })
 
-test('the restore undid changes in every table, and the safety backup contains them', () => {
+test('a restore undoes changes in every table, and the safety backup contains these changes', () => {
   const { live, safety } = told
   const takenBack = (table: string) =>
     [...safety.keys()].filter((key) => key.startsWith(table) && !live.has(key))
@@ -274,7 +274,7 @@ test.each(NODES)(
   },
 )
 
-test('the payment provider is told to retry during a restore, and its notifications are applied later', async () => {
+test('the payment provider gets a 503 during a restore, and its notifications are applied later', async () => {
   const { notices, live, maintenance } = told
   expect(inMaintenance(notices).filter(isTaken)).toEqual([])
   for (const name of ['first', 'second']) {

@@ -111,7 +111,7 @@ async function expectReadable(clinic: Clinic): Promise<void> {
   })
 }
 
-test('a rotation has destroyed the data keys that the backups name', async () => {
+test('the rotation has deleted the data keys that the backups name', async () => {
   const now = await dataKeys()
   expect(first.filter((id) => now.includes(id))).toEqual([])
   expect(first.length).toBeGreaterThan(2)
@@ -122,7 +122,7 @@ test.each([
   ['one clinic from a full backup', () => ({ backup_id: full, tenant_id: north.id }), [1, 0]],
   ['everything', () => ({ backup_id: full }), [1, 1]],
 ] as const)(
-  "%s is restored with the backup's keys, and the next rotation destroys them",
+  '%s is restored with the data keys of the backup, and the next rotation deletes those keys',
   async (_, what, came) => {
     await restore(what())
     for (const [index, clinic] of [north, south].entries()) {
@@ -143,7 +143,7 @@ test.each([
   },
 )
 
-test('no restore brings back a key that was destroyed with its tenant', async () => {
+test('no restore brings back a data key that was deleted with its tenant', async () => {
   await restore({ backup_id: full })
   expect(await keysOf(gone)).toEqual([])
   await expectReadable(north)

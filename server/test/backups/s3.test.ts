@@ -94,19 +94,22 @@ describe('a service with an S3 bucket', () => {
   test.each([
     ['verify', () => commands().verify(id, () => undefined)],
     ['adopt', () => commands().adopt()],
-  ])('%s on the command line prints the refusal, and no secret', async (_what, refuses) => {
-    server.breakWith(({ method }) =>
-      method === 'GET' ? { status: 403, code: 'AccessDenied' } : undefined,
-    )
-    const refused = await refuses().catch((error: Error) => error)
-    server.breakWith(() => undefined)
-    // The command prints the refusal as it is, without a stack trace.
-    expect(refused).toBeInstanceOf(StartupError)
-    expect(String(refused)).toMatch(
-      /did not complete: the backup store .* rejected a request: GET 403 AccessDenied/,
-    )
-    expect(String(refused)).not.toContain('S3RVER')
-  })
+  ])(
+    'prints the refusal and no secret if the bucket refuses the command %s',
+    async (_what, refuses) => {
+      server.breakWith(({ method }) =>
+        method === 'GET' ? { status: 403, code: 'AccessDenied' } : undefined,
+      )
+      const refused = await refuses().catch((error: Error) => error)
+      server.breakWith(() => undefined)
+      // The command prints the refusal as it is, without a stack trace.
+      expect(refused).toBeInstanceOf(StartupError)
+      expect(String(refused)).toMatch(
+        /did not complete: the backup store .* rejected a request: GET 403 AccessDenied/,
+      )
+      expect(String(refused)).not.toContain('S3RVER')
+    },
+  )
 
   test('can adopt its backups after the loss of the database', async () => {
     const gone = await make(service, clinic.people.admin)
@@ -116,7 +119,7 @@ describe('a service with an S3 bucket', () => {
     await until('the files to be gone', async () => (await inBucket()).length === 2 || undefined)
   })
 
-  test('passes a drill', async () => {
+  test('passes a restore drill', async () => {
     const seconds = await drillNewest({
       db: service.app.db,
       store: storeOf(server),
@@ -129,7 +132,7 @@ describe('a service with an S3 bucket', () => {
     expect(seconds).toBeGreaterThan(0)
   })
 
-  test('fails a backup with the message of the store, and leaves nothing', async () => {
+  test('reports a failed backup with the message of the store, and leaves no object', async () => {
     server.breakWith(({ method }) =>
       method === 'PUT' ? { status: 403, code: 'QuotaExceeded', message: 'Full.' } : undefined,
     )
@@ -158,7 +161,7 @@ describe('a service with an S3 bucket', () => {
     expect((await call('GET', 'list')).body.items.map((one: any) => one.backup_id)).toContain(id)
   })
 
-  test('deletes outdated backups, and the leftovers of a crash', async () => {
+  test('deletes outdated backups, and partial files that a crash left behind', async () => {
     const older = await make(service, root)
     await make(service, root)
     await deleteOutdatedBackups(retention(service, server, 1), new AbortController().signal)

@@ -69,22 +69,22 @@ async function order(wanted: object): Promise<string> {
 
 /** The ways in which the file changes. */
 const CHANGES: Record<string, () => Promise<void>> = {
-  'is cut': () => truncate(file(), Math.floor(first.bytes.length / 2)),
-  async 'has another byte'() {
+  'is truncated': () => truncate(file(), Math.floor(first.bytes.length / 2)),
+  async 'has a changed byte'() {
     const handle = await open(file(), 'r+')
     const place = Math.floor(first.bytes.length * 0.75)
     await handle.write(Buffer.from([(first.bytes[place] ?? 0) ^ 1]), 0, 1, place)
     await handle.close()
   },
-  'is written over by another backup': () => writeFile(file(), second.bytes),
-  async 'gives way to another backup'() {
+  'is overwritten with another backup': () => writeFile(file(), second.bytes),
+  async 'is replaced by another backup'() {
     const aside = `${file()}.aside`
     await writeFile(aside, second.bytes)
     await rename(aside, file())
   },
 }
 
-describe.each(WANTED)('%s', (_name, wanted, then) => {
+describe.each(WANTED)('a restore of %s', (_name, wanted, then) => {
   test.each(Object.entries(CHANGES))(
     'fails if the file %s before the read',
     async (_change, change) => {
@@ -97,7 +97,7 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
   )
 
   test.each(Object.entries(CHANGES))(
-    'restores no mixture if the file %s during the read',
+    'never mixes two files if the file %s during the read',
     async (what, change) => {
       const held = proxy.holdAnswerOf('copy "stage_preferences"')
       const job = await order(wanted())
@@ -107,7 +107,7 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
       held.release()
       const done = await at.over(job)
       // A file that is already open stays the same after another file has replaced it.
-      if (what === 'gives way to another backup') {
+      if (what === 'is replaced by another backup') {
         expect(done).toMatchObject({ status: 'completed' })
         expect(await names()).toEqual(then)
       } else {
@@ -118,7 +118,7 @@ describe.each(WANTED)('%s', (_name, wanted, then) => {
     },
   )
 
-  test('uses the contents it has read, even if the file is replaced or deleted afterwards', async () => {
+  test('uses the contents that were read, even if the file is replaced or deleted afterwards', async () => {
     const other = ownerClient(at.service.database.address)
     await other.connect()
     onTestFinished(() => other.end())

@@ -15,7 +15,7 @@ const tables = () =>
        and not c.relispartition order by 1`,
   )
 
-test('the database catalogue and the backup rules name the same tables', async () => {
+test('the database catalogue and the table rules of backups name the same tables', async () => {
   const there = (await tables()).map(({ name }) => name)
   expect(Object.keys(service.app.tables).sort()).toEqual(there)
 })
@@ -32,7 +32,7 @@ test('the platform role can read every table of a full backup', async () => {
   expect(rows).toEqual([])
 })
 
-test('each column of a restored table is declared as either data or access', async () => {
+test('the rules declare each column of a restored table as either data or access', async () => {
   const rows = await service.database.sql<{ name: string; columns: string[] }>(
     `select c.relname as name, array_agg(a.attname::text order by a.attname::text) as columns
      from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -49,7 +49,7 @@ test('each column of a restored table is declared as either data or access', asy
   expect(Object.fromEntries(declared)).toEqual(Object.fromEntries(there))
 })
 
-test('the other declarations name existing columns of their table', () => {
+test('the rules name only existing columns', () => {
   for (const [name, rules] of Object.entries(service.app.columns)) {
     const { data, access = {}, spent = {}, deletedAt, parked, owner } = rules
     const known = [...data, ...Object.keys(access)]

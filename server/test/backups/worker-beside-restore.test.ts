@@ -68,8 +68,8 @@ const toldOf = async (backup: string) =>
   ).map(({ action }) => action)
 
 test.each([
-  ['that it was notified of', true, 'restoring'],
-  ['whose locks it meets', false, '55P03'],
+  ['that the worker was notified of', true, 'restoring'],
+  ['whose locks the worker waits for', false, '55P03'],
 ])('the backup worker waits for a restore %s', async (_, isHeard, code) => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const restore = await restoring({ isHeard })

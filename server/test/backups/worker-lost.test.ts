@@ -97,7 +97,7 @@ const failByHand = (job: string, backup: string) =>
     backup,
   )
 
-describe('a backup job whose lock is lost', () => {
+describe('a backup job that loses its lock', () => {
   test('fails, even while the worker waits to verify the stored file', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const memory = memoryStore()
@@ -155,7 +155,7 @@ describe('a backup job that another process has ended', () => {
     expect(await toldOf(backup_id)).toEqual([])
   })
 
-  test('does not queue a paused backup again', async () => {
+  test('does not return a paused backup to the queue', async () => {
     const { job_id, backup_id } = await order(service, await superadmin(service))
     const { write, begun } = stalling()
     const { pass, reached, open } = gate()
@@ -200,7 +200,7 @@ describe('a backup job that another process has ended', () => {
   })
 })
 
-test('a job that yields does not count as abandoned, even if its cleanup is slow', async () => {
+test('a job interrupted by a shutdown does not count as abandoned, even if its cleanup is slow', async () => {
   const { job_id, backup_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
   const { pass, reached, open } = gate()

@@ -92,7 +92,7 @@ async function newUser({ service, token, subdomain }: Scene) {
 describe.skipIf(!CHROMIUM).each(['root', 'prefix'])(
   'the sign-in pages, with PUBLIC_URL at the %s,',
   (at) => {
-    it("set a new password with a mailed link, and remove the link's token from the URL", async () => {
+    it('set a new password with a mailed link, and remove the token from the URL', async () => {
       const { service, subdomain, base } = sceneAt(at)
       const { email } = await registerConfirmed(service, subdomain)
       await askForLink(service, 'request-reset', email, subdomain)
@@ -117,7 +117,7 @@ describe.skipIf(!CHROMIUM).each(['root', 'prefix'])(
       await heading(page, 'Your e-mail address is confirmed')
     })
 
-    it('sign a person in, and show the page of a deep link after a reload', async () => {
+    it('sign a person in, and then show the requested page, after a reload too', async () => {
       const { service, subdomain, base } = sceneAt(at)
       const { email } = await registerConfirmed(service, subdomain)
       const page = await newPage(base)
@@ -145,7 +145,7 @@ describe.skipIf(!CHROMIUM)('a person on the sign-in pages', () => {
     await page.getByText(email).first().waitFor()
   })
 
-  it('registers, and sees the next step', async () => {
+  it('registers, and sees what happens next', async () => {
     const { subdomain, base } = sceneAt('root')
     const page = await newPage(base)
     await page.goto(`${base}/console/register`)
@@ -160,7 +160,7 @@ describe.skipIf(!CHROMIUM)('a person on the sign-in pages', () => {
     await heading(page, 'Your account is ready')
   })
 
-  it('sees each error of a form next to its field, by keyboard alone', async () => {
+  it('sees each error of a form next to its field, using only the keyboard', async () => {
     const { base } = sceneAt('root')
     const page = await newPage(base, 422)
     await page.goto(`${base}/console/register`)
@@ -175,7 +175,7 @@ describe.skipIf(!CHROMIUM)('a person on the sign-in pages', () => {
     expect(await name.evaluate('document.activeElement.id')).toBe(await name.getAttribute('id'))
   })
 
-  it('replaces a password that an administrator set, and sets up a required second factor', async () => {
+  it('replaces a password that an administrator has set, and sets up a required second factor', async () => {
     const { service, token, base } = sceneAt('root')
     const demanding = await newTenant(service, token, { require_totp: ['nurse'] })
     const whom = { subdomain: demanding.subdomain, password: PASSWORD }
@@ -208,30 +208,33 @@ describe.skipIf(!CHROMIUM)('a person on the sign-in pages', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  const PAGES = {
-    'sign-in': 'sign-in',
-    register: 'register',
-    forgotten: 'forgotten',
-    'reset-password': 'reset-password#token=1.abc',
-    invitation: 'invitation#token=1.abc',
-    'verify-email': 'verify-email#token=1.abc',
-    'incomplete-link': 'reset-password',
-    'not-found': 'nowhere',
-  }
-
-  it('every sign-in page is accessible and fits the window', async () => {
-    const { base } = sceneAt('root')
-    const person = await openPerson(browser, base, {
-      colorScheme: theme,
-      viewport: { width, height: 800 },
-    })
-    const page = await person.newTab()
-    for (const [name, path] of Object.entries(PAGES)) {
-      await page.goto('about:blank')
-      await page.goto(`${base}/console/${path}`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await inspectPage(page, `${name}-${theme}-${width}`)
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    const PAGES = {
+      'sign-in': 'sign-in',
+      register: 'register',
+      forgotten: 'forgotten',
+      'reset-password': 'reset-password#token=1.abc',
+      invitation: 'invitation#token=1.abc',
+      'verify-email': 'verify-email#token=1.abc',
+      'incomplete-link': 'reset-password',
+      'not-found': 'nowhere',
     }
-  })
-})
+
+    it('every sign-in page is accessible and fits the window', async () => {
+      const { base } = sceneAt('root')
+      const person = await openPerson(browser, base, {
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+      })
+      const page = await person.newTab()
+      for (const [name, path] of Object.entries(PAGES)) {
+        await page.goto('about:blank')
+        await page.goto(`${base}/console/${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await inspectPage(page, `${name}-${theme}-${width}`)
+      }
+    })
+  },
+)

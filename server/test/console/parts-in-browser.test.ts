@@ -36,8 +36,8 @@ const linksOf = (page: Page) => peopleOf(page).getByRole('rowheader').getByRole(
 const chosenIn = (page: Page) =>
   peopleOf(page).locator('tbody').getByRole('checkbox', { checked: true })
 
-describe.skipIf(!CHROMIUM)('a choice control, by keyboard,', () => {
-  it('opens, moves, filters, chooses and closes as a combobox', async () => {
+describe.skipIf(!CHROMIUM)('a control with choices, operated by keyboard,', () => {
+  it('is a combobox that opens, moves, filters, chooses and closes', async () => {
     const page = await openParts()
     const box = page.getByRole('combobox', { name: 'Department' })
     const options = page.getByRole('listbox', { name: 'Department' }).getByRole('option')
@@ -62,7 +62,7 @@ describe.skipIf(!CHROMIUM)('a choice control, by keyboard,', () => {
     await isFocused(box)
   })
 
-  it('as a menu opens at either end, wraps around, runs the action and returns to its button', async () => {
+  it('is a menu that opens at either end, wraps around, runs the action and returns the focus', async () => {
     const page = await openParts()
     const opener = button(page, 'Menu')
     const items = page.getByRole('menuitem')
@@ -82,7 +82,7 @@ describe.skipIf(!CHROMIUM)('a choice control, by keyboard,', () => {
     await page.getByText('Started.').waitFor()
   })
 
-  it('as a list of tabs follows the arrow keys, with a single tab stop', async () => {
+  it('is a list of tabs that follows the arrow keys and has a single tab stop', async () => {
     const page = await openParts()
     await linksOf(page).first().click()
     const tabs = page.getByRole('tab')
@@ -99,8 +99,8 @@ describe.skipIf(!CHROMIUM)('a choice control, by keyboard,', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
-  it('a dialog takes the focus, closes with Escape and returns the focus', async () => {
+describe.skipIf(!CHROMIUM)('a floating part of the console', () => {
+  it('that is a dialog takes the focus, closes with Escape and returns the focus', async () => {
     const page = await openParts()
     await button(page, 'Dialog').focus()
     await press(page, 'Enter')
@@ -111,7 +111,7 @@ describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
     await isFocused(button(page, 'Dialog'))
   })
 
-  it('a confirmation of a dangerous action focuses Cancel and keeps the focus inside', async () => {
+  it('that confirms a dangerous action focuses Cancel and keeps the focus inside', async () => {
     const page = await openParts()
     await button(page, 'ConfirmDanger').focus()
     await press(page, 'Enter')
@@ -124,7 +124,7 @@ describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
     await isFocused(button(page, 'ConfirmDanger'))
   })
 
-  it('a confirmation of a final action requires the name and the password', async () => {
+  it('that confirms a permanent action requires the name and the password', async () => {
     const page = await openParts()
     await button(page, 'ConfirmFinal').click()
     const question = page.getByRole('alertdialog', { name: 'Restore Demo Clinic' })
@@ -139,7 +139,7 @@ describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
     await question.waitFor({ state: 'detached' })
   })
 
-  it('a message offers Undo after an action', async () => {
+  it('that is a message offers Undo after an action', async () => {
     const page = await openParts()
     await button(page, 'Toast').click()
     await page.getByRole('status').getByText('Blocked Dalia Lindqvist.').waitFor()
@@ -149,7 +149,7 @@ describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
     expect(await page.getByText('Blocked Dalia Lindqvist.').count()).toBe(0)
   })
 
-  it('the command palette finds a page from anywhere with Ctrl K', async () => {
+  it('that is the command palette opens anywhere with Ctrl+K and finds a page', async () => {
     const { page } = await openAs(scene, scene.clinic.people.admin, { at: '/departments' })
     await press(page, 'Control+k')
     const palette = page.getByRole('combobox', { name: /^Search people/ })
@@ -165,8 +165,8 @@ describe.skipIf(!CHROMIUM)('floating parts of the console:', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('a table by keyboard', () => {
-  it('moves the selection, chooses rows, and opens and closes a record', async () => {
+describe.skipIf(!CHROMIUM)('a table operated by keyboard', () => {
+  it('moves between rows, selects rows, and opens and closes a record', async () => {
     const page = await openParts()
     const links = linksOf(page)
     await press(page, 'j')
@@ -220,7 +220,7 @@ describe.skipIf(!CHROMIUM)('a table by keyboard', () => {
 })
 
 describe.skipIf(!CHROMIUM)('a chart', () => {
-  it('reads its values out with the arrow keys, and offers them as a table', async () => {
+  it('announces its values with the arrow keys, and can be shown as a table', async () => {
     const page = await openParts()
     const chart = page.getByRole('slider', { name: 'Sign-ins' })
     await chart.focus()
@@ -240,10 +240,13 @@ describe.skipIf(!CHROMIUM)('a chart', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  it('every part of the console is accessible and fits the window', async () => {
-    const look = { colorScheme: theme, viewport: { width, height: 800 } }
-    const page = await openParts(await openPerson(scene.browser, scene.base, look))
-    await inspectPage(page, `parts-${theme}-${width}`)
-  })
-})
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    it('every part of the console is accessible and fits the window', async () => {
+      const look = { colorScheme: theme, viewport: { width, height: 800 } }
+      const page = await openParts(await openPerson(scene.browser, scene.base, look))
+      await inspectPage(page, `parts-${theme}-${width}`)
+    })
+  },
+)

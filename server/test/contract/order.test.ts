@@ -22,7 +22,7 @@ beforeAll(async () => {
 const pathOf = (path: string) => path.replaceAll(/\{\w+\}/g, 'wrong')
 
 describe('a call without a token', () => {
-  test('is answered 401 whether its input is invalid, malformed or names an unknown record', async () => {
+  test('gets 401 whether its input is invalid, malformed or names an unknown record', async () => {
     for (const op of service.app.operations.filter((op) => op.access.roles)) {
       const broken = op.method === 'GET' ? {} : { payload: '{"broken' }
       const answer = await service.call(op.method, pathOf(op.path), broken)
@@ -30,7 +30,7 @@ describe('a call without a token', () => {
     }
   })
 
-  test('is answered 401 even if its body exceeds the limit', async () => {
+  test('gets 401 even if its body exceeds the limit', async () => {
     const payload = JSON.stringify({ name: 'x'.repeat(1024 * 1024) })
     expect(await service.call('POST', '/api/admin/tenants', { payload })).toMatchObject({
       status: 401,
@@ -38,8 +38,8 @@ describe('a call without a token', () => {
   })
 })
 
-describe('a role without access to the operation', () => {
-  test('is reported before any error in the input', async () => {
+describe('the refusal of a role without access to the operation', () => {
+  test('comes before any error in the input', async () => {
     const { nurse } = clinic.people
     for (const op of service.app.operations) {
       if (!op.access.roles || op.access.roles.includes('nurse')) continue
@@ -63,7 +63,7 @@ describe('invalid input', () => {
     }
   })
 
-  test('is reported before a foreign tenant in the same input', async () => {
+  test('is reported before a tenant of others in the same input', async () => {
     const { token } = clinic.people.admin
     const listed = await service.call('GET', '/api/admin/users', {
       token,
@@ -77,7 +77,7 @@ describe('invalid input', () => {
     expect(created.status).toBe(422)
   })
 
-  test('is reported before a conflict that the other fields would cause', async () => {
+  test('is reported before a conflict that other fields would cause', async () => {
     const answer = await service.call('POST', '/api/admin/tenants', {
       token: root.token,
       body: { name: '', subdomain: clinic.subdomain },
@@ -108,8 +108,8 @@ test.each([
   expect(answer.body.detail.map((fault: { loc: string[] }) => fault.loc)).toEqual([['path', id]])
 })
 
-describe('a record in the path', () => {
-  test('that does not exist is reported before a conflict with the input', async () => {
+describe('the record that the path names', () => {
+  test('is reported as missing before a conflict of the input', async () => {
     const { admin } = clinic.people
     await service.call('POST', '/api/admin/departments', {
       token: admin.token,
@@ -122,7 +122,7 @@ describe('a record in the path', () => {
     expect(answer.status).toBe(404)
   })
 
-  test('of another tenant is answered 404, even if the change is forbidden for other reasons', async () => {
+  test('gets 404 if it belongs to another tenant, even if the change is also forbidden for other reasons', async () => {
     const { token } = clinic.people.admin
     const tenant = await service.call('PUT', `/api/admin/tenants/${other.id}`, {
       token,
@@ -137,7 +137,7 @@ describe('a record in the path', () => {
     expect(role.status).toBe(404)
   })
 
-  test('that exists gets its conflict reported last', async () => {
+  test('has conflicts with the input reported last', async () => {
     const { admin } = clinic.people
     const blocked = await service.call('POST', `/api/admin/users/${admin.id}/block`, {
       token: admin.token,

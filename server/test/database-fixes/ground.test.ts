@@ -13,7 +13,7 @@ const atVersion =
   async <R>() =>
     [{ version }] as R[]
 
-it('reads a value again after a failed read, and caches the result of a successful one', async () => {
+it('a database check reads a value again after a failed read, and caches the result of a successful read', async () => {
   const schema = await readCommitted()
   let reads = 0
   const ground = openGround(core, async () => {

@@ -33,14 +33,14 @@ async function appearing(fault: string): Promise<readonly Finding[]> {
 
 const subjectsOf = (findings: readonly Finding[]) => findings.map(({ subject }) => subject)
 
-it('finds and repairs nothing in a freshly migrated database', async () => {
+it('the schema check finds nothing in a newly migrated database', async () => {
   expect(Object.values(await bench.lookAtAll()).flat()).toEqual([])
   const fix = bench.fixes.find(({ key }) => key === KEY)
   expect(fix).toMatchObject({ automatic: false, runbook: 'schema-drift.md' })
   expect(fix?.repair).toBeUndefined()
 })
 
-it('finds nothing more once the printed statements are executed', async () => {
+it('the schema check finds nothing more once the printed statements are executed', async () => {
   const { sql } = bench.database
   await sql(`drop policy tenant on users; revoke insert on patients from wardkeep_app;
     drop trigger journal__append_only on journal;
@@ -165,7 +165,7 @@ const CASES: [string, string, string[]][] = [
   ],
 ]
 
-it('reports a partition that lost a trigger or that roles can access directly', async () => {
+it('the schema check reports a partition that lost a trigger or that roles can access directly', async () => {
   const [part] = await bench.database.sql<{ name: string }>(
     `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'journal'::regclass`,
   )
@@ -187,7 +187,7 @@ it('reports a partition that lost a trigger or that roles can access directly', 
   )
 })
 
-it.each(CASES)('reports %s', async (_, fault, subjects) => {
+it.each(CASES)('the schema check reports %s', async (_, fault, subjects) => {
   const findings = await appearing(fault)
   expect(subjectsOf(findings).toSorted()).toEqual(subjects.toSorted())
   for (const { measured, expected } of findings) {
@@ -198,7 +198,7 @@ it.each(CASES)('reports %s', async (_, fault, subjects) => {
   }
 })
 
-it('prints the expected statement, but not the content of a policy', async () => {
+it('the schema check prints the expected statement, but not the content of a policy', async () => {
   const findings = await appearing(`drop policy platform on departments;
     create policy platform on departments using (name = 'x'); grant truncate on users to wardkeep_app`)
   expect(findings).toContainEqual({
@@ -215,7 +215,7 @@ it('prints the expected statement, but not the content of a policy', async () =>
   expect(grants?.expected.statement).not.toContain('truncate')
 })
 
-it('reports disabled triggers as disabled, including those of foreign keys', async () => {
+it('the schema check reports disabled triggers, including those of foreign keys', async () => {
   const findings = await appearing('alter table departments disable trigger all')
   expect(findings[0]).toMatchObject({
     measured: { state: 'disabled' },
@@ -228,7 +228,7 @@ it('reports disabled triggers as disabled, including those of foreign keys', asy
   ).not.toEqual([])
 })
 
-it('reports tables, partitions and functions that have another owner', async () => {
+it('the schema check reports tables, partitions and functions that have another owner', async () => {
   const { sql } = bench.database
   const [part] = await sql<{ name: string; owner: string }>(
     `select inhrelid::regclass::text as name, relowner::regrole::text as owner
@@ -254,12 +254,12 @@ it('reports tables, partitions and functions that have another owner', async () 
   })
 })
 
-it('causes no finding of the other database fixes with any of these differences', async () => {
+it('other database checks find nothing in a database with any of these differences', async () => {
   const { [KEY]: _differences, ...others } = await bench.lookAtAll()
   expect(Object.values(others).flat()).toEqual([])
 })
 
-it('reports a collation with another version than its indexes, until both are refreshed', async () => {
+it('the schema check reports a collation whose version differs from its indexes, until both are refreshed', async () => {
   const administer = async (text: string) => {
     const client = ownerClient(withDatabase(inject('server'), null))
     await client.connect()
@@ -291,7 +291,7 @@ it('reports a collation with another version than its indexes, until both are re
   await other.differ()
 })
 
-it('lists exactly the missing safeguards that a restore requires', async () => {
+it('the schema check lists exactly the missing safeguards that a restore requires', async () => {
   const { database } = await openBench()
   const differing = differingSafeguards({ openConnection: () => ownerClient(database.address) })
   const client = ownerClient(database.address)

@@ -69,7 +69,7 @@ async function end(status: number): Promise<void> {
 
 const numbers = async () => (await scene.attempts(webhook)).map(({ number }) => number)
 
-describe('a cancelled attempt of a delivery that had failed before', () => {
+describe('a replay of a failed delivery that is cancelled while the message is being sent', () => {
   beforeEach(async () => {
     const key = [webhook.tenant_id, webhook.id, event.id, event.created_at]
     const { sql } = scene.database
@@ -88,7 +88,7 @@ describe('a cancelled attempt of a delivery that had failed before', () => {
     )
   })
 
-  test('delivers the message if the receiver accepts it after all', async () => {
+  test('marks the delivery as delivered if the receiver accepts the message', async () => {
     await cancelUnderWay()
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'failed', attempts: 1 }])
     await end(200)
@@ -98,7 +98,7 @@ describe('a cancelled attempt of a delivery that had failed before', () => {
     expect(await numbers()).toEqual([1, 2])
   })
 
-  test('stays failed if the receiver refuses the message, and counts as an attempt', async () => {
+  test('leaves the delivery failed if the receiver refuses the message, and counts the attempt', async () => {
     await cancelUnderWay()
     const [before] = await scene.deliveries(webhook)
     await end(500)
@@ -108,7 +108,7 @@ describe('a cancelled attempt of a delivery that had failed before', () => {
 })
 
 test.each([200, 500])(
-  'a delivery without an earlier attempt is deleted, together with the cancelled attempt that ends as %i',
+  'a cancelled replay deletes a delivery without an earlier attempt, even if its message then gets the response %i',
   async (status) => {
     await cancelUnderWay()
     expect(await scene.deliveries(webhook)).toEqual([])

@@ -41,7 +41,7 @@ const freshly = ({ id }: TestWebhook) =>
   })
 
 describe('a new webhook URL', () => {
-  test('is used for the next event, and the old URL never again', async () => {
+  test('is used for the next event, and the former URL never again', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await startNode(scene, { tuning: HELD })
     const first = await scene.event(tenant)
@@ -94,7 +94,7 @@ describe('a new webhook URL', () => {
     expect(before.received).toHaveLength(1)
   })
 
-  test('is used immediately while a message to the old URL is unanswered', async () => {
+  test('is used immediately while a message to the former URL is unanswered', async () => {
     before.answerWith(() => 'stall')
     const webhook = await scene.webhook(tenant, before.url)
     await startNode(scene, { tuning: HELD })
@@ -107,7 +107,7 @@ describe('a new webhook URL', () => {
     expect(before.open()).toBe(1)
   })
 
-  test('is not deactivated because of a response from the old URL', async () => {
+  test('does not get its webhook deactivated because of a response from the former URL', async () => {
     const { pass, open } = gate()
     before.answerWith(async () => {
       await pass
@@ -132,7 +132,7 @@ describe('a new webhook URL', () => {
   })
 })
 
-test('a new webhook secret signs the next message, together with the old secret', async () => {
+test('a new webhook secret signs the next message, together with the former secret', async () => {
   const webhook = await scene.webhook(tenant, before.url)
   await startNode(scene, { tuning: HELD })
   await scene.event(tenant)
@@ -148,7 +148,7 @@ test('a new webhook secret signs the next message, together with the old secret'
   expect(before.verifyWith(secret, before.received.slice(1))).toHaveLength(1)
 })
 
-test('a withdrawn webhook secret no longer signs, on any node', async () => {
+test('a revoked webhook secret no longer signs, on any node', async () => {
   const old = newWebhookSecret()
   const webhook = await scene.webhook(tenant, before.url, { secrets: [old, SECRET] })
   await startNode(scene, { tuning: HELD })
@@ -195,7 +195,7 @@ describe('a webhook of an inactive tenant', () => {
     expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
   })
 
-  test('receives messages that were fetched in advance only after reactivation', async () => {
+  test('receives messages that were loaded in advance only after reactivation', async () => {
     const { pass, open } = gate()
     before.answerWith(async () => {
       await pass
@@ -241,7 +241,7 @@ describe('an inactive webhook', () => {
     expect(messagesAt(before).slice(1).sort()).toEqual(events.map(({ message }) => message).sort())
   })
 
-  test('keeps its pending events through any number of heartbeats', async () => {
+  test('keeps its pending events while its process renews the lease any number of times', async () => {
     const webhook = await scene.webhook(tenant, before.url)
     await scene.change(webhook, INACTIVE)
     await startNode(scene, { tuning: { heartbeatMs: 20 } })

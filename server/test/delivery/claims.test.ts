@@ -65,7 +65,7 @@ describe('claiming webhook queues', () => {
     expect(queues[0]?.secrets[0]?.id).toBe(current?.id)
   })
 
-  test('returns no queue that is idle, paused, due later, or of an inactive webhook', async () => {
+  test('returns no queue that is idle, paused, due later, or belongs to an inactive webhook', async () => {
     const [idle, paused, later, inactive, ready] = await due(await scene.tenant(), 5)
     if (!idle || !paused || !later || !inactive || !ready) throw new Error('five were made')
     await set(idle, { due_at: null })
@@ -104,7 +104,7 @@ describe('claiming webhook queues', () => {
     expect([...taken, ...rest].sort()).toEqual(webhooks.map(({ id }) => id).sort())
   })
 
-  test('returns queues with an expired lease, but none with a valid lease', async () => {
+  test('returns queues whose lease has expired, and no queue with a valid lease', async () => {
     const [webhook] = await due(await scene.tenant())
     expect(await claim('one')).toHaveLength(1)
     expect(await claim('two')).toEqual([])
@@ -159,7 +159,7 @@ describe('the lease of a webhook queue', () => {
     expect(await claim('two')).toHaveLength(1)
   })
 
-  test('blocks other claims until released after its webhook changes, and the circuit state is kept', async () => {
+  test('stays with its holder until released after a change of the webhook, and the circuit state is kept', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = (await claim('one')).map((one) => ({ ...one, id: one.webhook_id }))
@@ -173,7 +173,7 @@ describe('the lease of a webhook queue', () => {
     expect(await scene.queue(webhook)).toMatchObject({ failures: 7, leased_until: null })
   })
 
-  test('ends when the webhook is reset, and the old circuit state is not written back', async () => {
+  test('ends when the webhook is reset, and the former circuit state is not written back', async () => {
     const [webhook] = await due(await scene.tenant())
     if (!webhook) throw new Error('one was made')
     const [queue] = await claim('one')
@@ -224,7 +224,7 @@ test('a released queue keeps its circuit state, and becomes idle if no delivery 
   })
 })
 
-test('queues of inactive webhooks are unscheduled, and rescheduled on activation', async () => {
+test('queues of inactive webhooks are not scheduled, and are scheduled again on activation', async () => {
   const [inactive, active] = await due(await scene.tenant(), 2)
   if (!inactive || !active) throw new Error('two were made')
   await scene.change(inactive, { is_active: false, disabled_reason: 'admin' })

@@ -36,7 +36,7 @@ const untilLetGo = () =>
     return leased_until === null || undefined
   })
 
-describe('a process without change notifications sends nothing more to a webhook', () => {
+describe('a process without change notifications stops sending to a webhook', () => {
   test.each([
     ['that is deactivated', "update webhooks set is_active = false, disabled_reason = 'admin'"],
     ['whose tenant is deactivated', 'update tenants set is_active = false'],
@@ -70,7 +70,7 @@ async function nextMessage(): Promise<void> {
 }
 
 describe('a process without change notifications signs the next message', () => {
-  test('without a withdrawn secret', async () => {
+  test('without a revoked secret', async () => {
     expect(receiver.verifyWith(old)).toHaveLength(1)
     await scene.db.inTenant(tenant, (tx) => openSecrets(scene).withdrawOld(tx, webhook))
     await nextMessage()

@@ -41,7 +41,7 @@ const journaled = () =>
   )
 
 describe('a webhook whose receiver answers 410', () => {
-  test('is deactivated as gone, only once, regardless of the number of processes', async () => {
+  test('is deactivated with the reason "gone", only once for any number of processes', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
     const webhook = await scene.webhook(tenant, `${receiver.url}/token-in-path?key=secret`)
     const nodes = [await startNode(scene), await startNode(scene)]
@@ -71,7 +71,7 @@ describe('a webhook whose receiver answers 410', () => {
     }
   })
 
-  test('is sent nothing more, and keeps its events until it is active again', async () => {
+  test('is sent nothing more, and its events are kept until it is active again', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 410 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     await startNode(scene)
@@ -102,7 +102,7 @@ describe('a webhook whose receiver answers 410', () => {
 })
 
 describe('a webhook whose receiver has failed for five days', () => {
-  test('is deactivated as failing, with the day of the first failure', async () => {
+  test('is deactivated with the reason "failing" and the day of the first failure', async () => {
     const receiver = await openReceiver({ answer: () => ({ status: 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
     const node = await startNode(scene)
@@ -177,7 +177,7 @@ async function failingWebhook(since: string) {
   return { webhook, mails, failing }
 }
 
-test('only one of many concurrent deactivations takes effect, and an admin’s earlier one stays', async () => {
+test('only one of many concurrent deactivations takes effect, and does not replace an admin’s earlier one', async () => {
   const { webhook, mails, failing } = await failingWebhook(iso(-5 * DAY))
   await Promise.all(Array.from({ length: 10 }, () => failing('failing')))
   expect(mails).toHaveLength(2)
@@ -188,7 +188,7 @@ test('only one of many concurrent deactivations takes effect, and an admin’s e
   expect(mails).toHaveLength(2)
 })
 
-describe('an attempt that began earlier does not deactivate a webhook', () => {
+describe('an attempt that started earlier does not deactivate a webhook', () => {
   test.each(['failing', 'gone'] as const)('that was activated again: %s', async (reason) => {
     const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
     await scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
@@ -197,9 +197,9 @@ describe('an attempt that began earlier does not deactivate a webhook', () => {
   })
 
   test.each([
-    ['fails again', -DAY],
-    ['still does', null],
-  ])('whose receiver succeeded, and %s', async (_how, since) => {
+    ['now fails again', -DAY],
+    ['still succeeds', null],
+  ])('whose receiver has succeeded since then, and %s', async (_how, since) => {
     const { webhook, failing } = await failingWebhook(iso(-5 * DAY))
     await scene.database.sql('update webhook_queues set failing_since = $1', [
       since === null ? null : iso(since),

@@ -24,7 +24,7 @@ const isIdle = (line: { due_at: string | null; leased_by: string | null }) =>
   line.due_at === null && line.leased_by === null
 
 describe('a webhook whose secret cannot be decrypted', () => {
-  test('is sent nothing, is retried later, and delays no other webhook', async () => {
+  test('is sent nothing, is tried again later, and delays no other webhook', async () => {
     const broken = await scene.webhook(tenant, receiver.url)
     const whole = await scene.webhook(tenant, `${receiver.url}/whole`)
     const { sql } = scene.database
@@ -106,7 +106,7 @@ test('a webhook with an undecryptable secret receives pending messages once it g
   expect(receiver.verifyWith(secret)).toHaveLength(1)
 })
 
-test('a tenant with an undecryptable data key is sent nothing for a while; other tenants are unaffected', async () => {
+test('a tenant with an undecryptable data key is sent nothing for a while, and other tenants are not affected', async () => {
   const broken = [
     await scene.webhook(tenant, receiver.url),
     await scene.webhook(tenant, receiver.url),
@@ -133,7 +133,7 @@ test('a tenant with an undecryptable data key is sent nothing for a while; other
   expect(receiver.received).toHaveLength(3)
 })
 
-test('a delivery fails if its event has left the journal, and the other deliveries continue', async () => {
+test('a delivery fails if its event was removed from the journal, and the other deliveries continue', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   const { id, tenant_id } = webhook
   const now = new Date(scene.clock.now()).toISOString()
@@ -153,7 +153,7 @@ test('a delivery fails if its event has left the journal, and the other deliveri
   await until('the queue is idle', async () => isIdle(await scene.queue(webhook)) || undefined)
 })
 
-test('an error while building or sending a message pauses only that webhook', async () => {
+test('an error while composing or sending a message pauses only that webhook', async () => {
   const webhook = await scene.webhook(tenant, 'http://127.0.0.1:9/broken')
   const whole = await scene.webhook(tenant, receiver.url)
   let calls = 0
@@ -195,7 +195,7 @@ test('an attempt that cannot be recorded pauses only its own webhook', async () 
   await scene.untilSettled(webhook, 10)
 })
 
-test('deleting a webhook while a message is being sent leaves no recorded attempt', async () => {
+test('deleting a webhook while a message is being sent records no attempt', async () => {
   const { pass, open } = gate()
   const gone = await openReceiver({ answer: () => pass.then(() => ({ status: 200 })) })
   const webhook = await scene.webhook(tenant, gone.url)
@@ -218,7 +218,7 @@ test('deleting a webhook while a message is being sent leaves no recorded attemp
   expect(node.logged.filter(([level]) => level === 'error')).toEqual([])
 })
 
-test('deleting a webhook frees the slot that its process used for it', async () => {
+test('deleting a webhook frees the concurrency slot that its process used for that webhook', async () => {
   const webhook = await scene.webhook(tenant, receiver.url)
   const node = await startNode(scene, {
     tuning: { queues: 1, slowQueues: 0, idleTimeoutMs: 3_600_000 },

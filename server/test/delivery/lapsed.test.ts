@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 
-test('a process does not resend messages in flight when its lease expires', async () => {
+test('a process does not send messages again that are unanswered when its lease expires', async () => {
   const scene = await openScene()
   const { pass, open } = gate()
   const receiver = await openReceiver({

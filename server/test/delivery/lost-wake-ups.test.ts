@@ -88,7 +88,7 @@ describe('an event added while its webhook queue is being released', () => {
    * to the next event. So it tries the fan-out's lock first, without waiting, and retries later
    * if another transaction has the lock.
    */
-  test('leaves the queue due if the event is added before the release', async () => {
+  test('makes the queue due if the event is added before the release', async () => {
     const queue = await held()
     const adding = begin(fanOut)
     await adding.worked()
@@ -101,7 +101,7 @@ describe('an event added while its webhook queue is being released', () => {
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: delivery?.due_at })
   })
 
-  test('leaves the queue due if the event is added after the release', async () => {
+  test('makes the queue due if the event is added after the release', async () => {
     const queue = await held()
     const releasing = begin((tx) => releaseQueues(tx, [queue]))
     await releasing.worked()
@@ -114,7 +114,7 @@ describe('an event added while its webhook queue is being released', () => {
   })
 })
 
-test('a claim does not wait for an event that is being added, and the next claim finds the queue', async () => {
+test('claiming queues does not wait for an event that is being added, and the next claim finds its queue', async () => {
   const claim = () =>
     scene.db.acrossTenants((tx) => claimQueues(tx, { worker: 'one', limit: 1, now: iso() }))
   // Makes the queue due by an earlier event, so that only the event being added keeps it from the claim.
@@ -126,7 +126,7 @@ test('a claim does not wait for an event that is being added, and the next claim
   expect(await claim()).toHaveLength(1)
 })
 
-describe('a webhook activated while its queue is being unscheduled', () => {
+describe('a webhook that is activated while its queue is being unscheduled', () => {
   const activate = async (tx: TenantTx) => {
     const { id } = webhook
     const active = { is_active: true, disabled_reason: null }
@@ -140,7 +140,7 @@ describe('a webhook activated while its queue is being unscheduled', () => {
     await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
   })
 
-  test('is due if the activation comes first', async () => {
+  test('has a due queue if the activation comes first', async () => {
     const activating = begin(activate)
     await activating.worked()
     await scene.db.acrossTenants(unschedule)
@@ -148,7 +148,7 @@ describe('a webhook activated while its queue is being unscheduled', () => {
     expect((await scene.queue(webhook)).due_at).not.toBeNull()
   })
 
-  test('is due if the activation comes second', async () => {
+  test('has a due queue if the activation comes second', async () => {
     const unscheduling = begin(unschedule)
     await unscheduling.worked()
     const activating = begin(activate)

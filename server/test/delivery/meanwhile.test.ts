@@ -97,48 +97,54 @@ const record = (delivery: DueDelivery, status: DeliveryResult['status'], due_at:
   return scene.db.acrossTenants(async (tx) => recordResults(tx, [result], iso()))
 }
 
-describe.each([0, 3])('a delivery that is queued again during its attempt after %i', (count) => {
-  /** Returns a delivery like `tried`, whose attempts are reset in the meantime. */
-  async function queuedAgain(): Promise<DueDelivery> {
-    const delivery = await tried(count)
-    await scene.db.inTenant(webhook.tenant_id, (tx) => queueAgain(tx, delivery, iso()))
-    return delivery
-  }
+describe.each([0, 3])(
+  'a delivery that is queued again during its attempt after %i earlier attempts',
+  (count) => {
+    /** Returns a delivery like `tried`, whose attempts are reset in the meantime. */
+    async function queuedAgain(): Promise<DueDelivery> {
+      const delivery = await tried(count)
+      await scene.db.inTenant(webhook.tenant_id, (tx) => queueAgain(tx, delivery, iso()))
+      return delivery
+    }
 
-  test.each([
-    ['pending', 30 * MINUTE],
-    ['failed', null],
-  ] as const)('keeps all its new attempts if that attempt ends as %s', async (status, wait) => {
-    const delivery = await queuedAgain()
-    const [before] = await scene.deliveries(webhook)
-    await record(delivery, status, wait === null ? null : iso(wait))
-    expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: count + 1 }])
-    expect(before).toMatchObject({ status: 'pending', retry_step: 0 })
-    expect(await scene.attempts(webhook)).toMatchObject([{ number: count + 1 }])
-  })
-
-  test('is delivered if that attempt succeeds', async () => {
-    const delivery = await queuedAgain()
-    await record(delivery, 'delivered', null)
-    expect(await scene.deliveries(webhook)).toMatchObject([
-      {
-        status: 'delivered',
-        attempts: count + 1,
-        due_at: null,
-        finished_at: expect.any(String),
+    test.each([
+      ['pending', 30 * MINUTE],
+      ['failed', null],
+    ] as const)(
+      'keeps all its new attempts if the running attempt ends as %s',
+      async (status, wait) => {
+        const delivery = await queuedAgain()
+        const [before] = await scene.deliveries(webhook)
+        await record(delivery, status, wait === null ? null : iso(wait))
+        expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: count + 1 }])
+        expect(before).toMatchObject({ status: 'pending', retry_step: 0 })
+        expect(await scene.attempts(webhook)).toMatchObject([{ number: count + 1 }])
       },
-    ])
-  })
-})
+    )
 
-describe('a delivery whose webhook gets another receiver during an attempt', () => {
+    test('is delivered if the running attempt succeeds', async () => {
+      const delivery = await queuedAgain()
+      await record(delivery, 'delivered', null)
+      expect(await scene.deliveries(webhook)).toMatchObject([
+        {
+          status: 'delivered',
+          attempts: count + 1,
+          due_at: null,
+          finished_at: expect.any(String),
+        },
+      ])
+    })
+  },
+)
+
+describe('a delivery whose webhook gets another URL during an attempt', () => {
   const reset = () => scene.db.acrossTenants((tx) => resetCircuit(tx, webhook.id, iso()))
 
   test.each([
     ['pending', 30 * MINUTE],
     ['failed', null],
   ] as const)(
-    'is due now with all its attempts left if that attempt ends as %s',
+    'is due immediately with all its attempts left if the running attempt ends as %s',
     async (status, wait) => {
       const delivery = await tried()
       await reset()
@@ -153,14 +159,14 @@ describe('a delivery whose webhook gets another receiver during an attempt', () 
     },
   )
 
-  test('is delivered if that attempt succeeds', async () => {
+  test('is delivered if the running attempt succeeds', async () => {
     const delivery = await tried()
     await reset()
     await record(delivery, 'delivered', null)
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', due_at: null }])
   })
 
-  test('keeps the result of an attempt at the new receiver', async () => {
+  test('keeps the result of an attempt at the new URL', async () => {
     const delivery = await tried()
     await reset()
     await scene.database.sql('update webhook_deliveries set attempts = 4, retry_step = 1')
@@ -188,7 +194,7 @@ describe('retrying pending deliveries after a receiver recovers', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([{ attempts: 1, retry_step: 0 }])
   })
 
-  test('includes a delivery whose attempt at the former receiver is just being recorded', async () => {
+  test('includes a delivery whose attempt at the former URL is just being recorded', async () => {
     const delivery = await tried(0)
     const [locked, end] = [gate(), gate()]
     const holding = scene.db.acrossTenants(async (tx) => {

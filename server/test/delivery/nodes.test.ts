@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { startNode } from './node.ts'
 import { openScene } from './scene.ts'
 
-test('three processes deliver each of 300 events to 30 webhooks once', async () => {
+test('three processes deliver each of 300 events once to each of 30 webhooks', async () => {
   const scene = await openScene()
   const receivers = await Promise.all([1, 2, 3].map(() => openReceiver({ clock: scene.clock })))
   const tenants = await Promise.all(receivers.map(() => scene.tenant()))
@@ -49,7 +49,7 @@ test('three processes deliver each of 300 events to 30 webhooks once', async () 
   ).toEqual([])
 })
 
-test('a joining process takes over a share of the webhooks, and a leaving process loses nothing', async () => {
+test('a process that joins takes over a share of the webhooks, and a process that leaves loses no message', async () => {
   const scene = await openScene()
   const receiver = await openReceiver({ answer: () => ({ status: 200, delayMs: 5 }) })
   const tenant = await scene.tenant()

@@ -50,7 +50,7 @@ async function paused(webhook: TestWebhook): Promise<number> {
 }
 
 describe('a healthy receiver', () => {
-  test('is sent more and more concurrent messages, but never more than sixteen', async () => {
+  test('is sent more and more messages at a time, but never more than sixteen', async () => {
     const { receiver, now } = await openCounter(() => ({ status: 200 }))
     const webhook = await scene.webhook(tenant, receiver.url)
     await events(300)
@@ -61,7 +61,7 @@ describe('a healthy receiver', () => {
     expect(now.most).toBeLessThanOrEqual(16)
   })
 
-  test('gets the same concurrency from several processes as from one', async () => {
+  test('is sent as many messages at a time by several processes as by one', async () => {
     const { receiver, now } = await openCounter(() => ({ status: 200 }))
     const webhook = await scene.webhook(tenant, receiver.url)
     await events(200)
@@ -73,7 +73,7 @@ describe('a healthy receiver', () => {
 })
 
 describe.each([429, 503])('a receiver that answers %i', (status) => {
-  test('gets half the concurrency after each such response, down to one message', async () => {
+  test('is sent half as many messages at a time after each such response, down to one', async () => {
     // The pause is long enough to be observed. circuit.test.ts tests how pauses grow.
     const headers = { 'retry-after': '600' }
     const { receiver, now } = await openCounter(() => ({ status, headers }))
@@ -106,7 +106,7 @@ describe.each([429, 503])('a receiver that answers %i', (status) => {
 })
 
 describe('a receiver that answers 503 to every third message', () => {
-  test('gets its other messages without a pause, and the refused ones again by their retry schedule', async () => {
+  test('is sent its other messages without a pause, and the refused messages again by their retry schedule', async () => {
     const firsts = new Set<string>()
     const receiver = await openReceiver({
       answer({ id }) {
@@ -148,7 +148,7 @@ describe('a receiver that keeps failing', () => {
     return { receiver, now, webhook, reply, first }
   }
 
-  test('is sent one probe at a time, with pauses that double', async () => {
+  test('is sent one test message at a time, with pauses that double', async () => {
     const { receiver, now, webhook, first } = await failing()
     // The five messages that opened the circuit breaker, and those in flight at that time.
     const before = receiver.received.length
@@ -169,7 +169,7 @@ describe('a receiver that keeps failing', () => {
     expect(await scene.queue(webhook)).toMatchObject({ failures: 8, slots: 1 })
   })
 
-  test('is sent everything pending after a successful probe', async () => {
+  test('is sent all pending messages once a test message succeeds', async () => {
     const { receiver, webhook, reply, first } = await failing()
     reply.status = 200
     scene.clock.advance(first)

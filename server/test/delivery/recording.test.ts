@@ -118,7 +118,7 @@ describe('recording a delivery attempt', () => {
     expect(await scene.attempts(webhook)).toHaveLength(3)
   })
 
-  test('leaves all attempts to a delivery that was queued again in the meantime', async () => {
+  test('does not count against a delivery that was queued again in the meantime', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     // The tenth attempt is running when someone queues the delivery again.
@@ -133,7 +133,7 @@ describe('recording a delivery attempt', () => {
     expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered', attempts: 11 }])
   })
 
-  test('counts the attempt, but does not reopen a finished delivery', async () => {
+  test('counts the attempt of a finished delivery, and does not reopen the delivery', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     await record(delivered(delivery))
@@ -150,7 +150,7 @@ const webhookKey = ({ webhook_id, id, created_at }: DueDelivery) => ({
   event_at: created_at,
 })
 
-test('a temporary database fault, such as a full disk, discards no attempt', async () => {
+test('a temporary database fault, such as a full disk, loses no attempt', async () => {
   const { sql } = scene.database
   await sql(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'full' using errcode = '53100'; end $$`)
@@ -174,7 +174,7 @@ test('a temporary database fault, such as a full disk, discards no attempt', asy
   expect(await scene.deliveries(webhook)).toMatchObject([{ status: 'delivered' }])
 })
 
-test('an attempt that PostgreSQL refuses does not keep other attempts from being recorded', async () => {
+test('an attempt that PostgreSQL refuses does not prevent other attempts from being recorded', async () => {
   const deliveries = await due(30)
   const { results, heard, add } = recording()
   const poisoned = [deliveries[0], deliveries[13], deliveries[29]].map((one) => one?.id)
@@ -190,7 +190,7 @@ test('an attempt that PostgreSQL refuses does not keep other attempts from being
   expect(await scene.attempts(webhook)).toHaveLength(27)
 })
 
-describe('while the database is unavailable', () => {
+describe('while the database is unavailable,', () => {
   async function reach() {
     const proxy = await proxyTo(scene.database)
     const address = { url: proxy.url }
@@ -199,7 +199,7 @@ describe('while the database is unavailable', () => {
     return { proxy, db }
   }
 
-  test('attempts are kept in memory, and recorded once the database is back', async () => {
+  test('attempts are kept in memory, and recorded once the database is available again', async () => {
     const deliveries = await due(20)
     const { proxy, db } = await reach()
     const { heard, add } = recording(db)
@@ -218,7 +218,7 @@ describe('while the database is unavailable', () => {
     expect(await scene.attempts(webhook)).toHaveLength(20)
   })
 
-  test('shutdown waits no longer than its limit for attempts to be recorded', async () => {
+  test('shutdown waits for attempts to be recorded, up to its time limit', async () => {
     const [delivery] = await due(1)
     if (!delivery) throw new Error('one was made')
     const { proxy, db } = await reach()

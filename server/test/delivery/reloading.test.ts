@@ -55,7 +55,7 @@ const refused = () =>
     return row?.attempts === 1 ? row : undefined
   })
 
-describe('a refused message keeps its retry time', () => {
+describe('a message that the receiver refused keeps its retry time', () => {
   async function expectKept(): Promise<void> {
     answering.open()
     const row = await refused()
@@ -63,7 +63,7 @@ describe('a refused message keeps its retry time', () => {
     expect(Date.parse(row.due_at)).toBeGreaterThan(scene.clock.now() + HOUR)
   }
 
-  test('when the process has lost and regained its listener connection', async () => {
+  test('when the process has lost its listener connection and connected again', async () => {
     const proxy = await proxyTo(scene.database)
     const node = await startNode(scene, { address: { url: proxy.url } })
     await underWay()

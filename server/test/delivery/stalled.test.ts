@@ -53,7 +53,7 @@ describe('eight receivers of one tenant that never respond', () => {
     stillStalls()
   })
 
-  test('are sent no more than four messages each', async () => {
+  test('are sent at most four messages each', async () => {
     await stall(await scene.tenant(), {})
     const paths = stalled.received.map(({ path }) => path)
     const counts = [...Map.groupBy(paths, (path) => path).values()].map(({ length }) => length)

@@ -43,7 +43,7 @@ describe('a process that shuts down', () => {
     expect(await scene.queue(webhook)).toMatchObject({ leased_by: null, due_at: null })
   })
 
-  test('releases requests that do not end: another process sends their messages, with the same IDs', async () => {
+  test('releases requests that do not end in time, and another process sends their messages with the same IDs', async () => {
     receiver.answerWith(() => 'stall')
     const node = await startNode(scene)
     await arrived(4)
@@ -77,7 +77,7 @@ describe('a process that shuts down', () => {
     expect(Date.parse(due_at ?? '')).toBeLessThanOrEqual(scene.clock.now())
   })
 
-  test('releases an idle webhook immediately, while it waits for others', async () => {
+  test('releases an idle webhook immediately, while it waits for requests of other webhooks', async () => {
     const { pass, open } = gate()
     receiver.answerWith(async ({ path }) => {
       if (!path.endsWith('/quiet')) await pass
@@ -138,7 +138,7 @@ describe('a process that shuts down', () => {
   })
 })
 
-describe('a process that has lost the database', () => {
+describe('a process that has lost its database connection', () => {
   /** Starts a process that stalls while sending, and then cannot reach the database. */
   async function lost() {
     const proxy = await proxyTo(scene.database)
@@ -168,7 +168,7 @@ describe('a process that has lost the database', () => {
     expect(idsOf(received.slice(4))).toEqual(idsOf(received.slice(0, 4)))
   })
 
-  test('records its results after reconnecting, without overwriting the results of others', async () => {
+  test('records its results after reconnecting, and does not overwrite the results of other processes', async () => {
     const { proxy, answerOld } = await lost()
     await expireLease()
     await startNode(scene)
@@ -184,7 +184,7 @@ describe('a process that has lost the database', () => {
     expect(receiver.received).toHaveLength(8)
   })
 
-  test('continues automatically if no other process has replaced it', async () => {
+  test('continues to send if no other process has replaced it', async () => {
     const { proxy, answerOld } = await lost()
     const { message } = await scene.event(webhook.tenant_id)
     answerOld()

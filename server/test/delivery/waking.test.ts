@@ -9,7 +9,7 @@ import { openScene } from './scene.ts'
 /** Disables polling for the duration of a test. */
 const DEAF: Partial<Tuning> = { pollMs: 3_600_000 }
 
-test('an event is sent as soon as it happens, to an idle and to a busy webhook', async () => {
+test('an event is sent as soon as it happens, for an idle webhook and for a busy one', async () => {
   const scene = await openScene()
   const receiver = await openReceiver()
   const tenant = await scene.tenant()
@@ -43,7 +43,7 @@ test.each([1, 2])(
   },
 )
 
-test('a message that exceeds the free slots is sent as soon as another one ends', async () => {
+test('a message for which no slot is free is sent as soon as another message ends', async () => {
   const scene = await openScene()
   const receiver = await openReceiver({ answer: () => ({ status: 200, delayMs: 20 }) })
   const tenant = await scene.tenant()

@@ -31,7 +31,7 @@ function watchStatements(): string[] {
   return sent
 }
 
-test('a rotation reads no rows while it waits, and scans old tokens only once', async () => {
+test('a rotation reads no rows while it waits for other transactions, and reads old search tokens only once', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const { clinic } = await openPatientScene(service)
   const rotations = await openRotations(service)

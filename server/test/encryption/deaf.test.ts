@@ -16,7 +16,7 @@ import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openRotations } from './scene.ts'
 
-test('a node without notifications loses no data in a rotation, and drops its old keys', async () => {
+test('a node without change notifications loses no data in a rotation, and removes its old keys from memory', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const proxy = await proxyTo(service.database)
   const address = { url: proxy.url }

@@ -66,7 +66,7 @@ const oldTokens = async ({ database }: Service) => {
   return row?.count
 }
 
-test('a rotation re-encrypts rows that an older transaction writes with old keys after the pass', async () => {
+test('a rotation re-encrypts rows that an older transaction writes with the old keys afterwards', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const other = await openPatientScene(service)
@@ -102,7 +102,7 @@ test('a rotation re-encrypts rows that an older transaction writes with old keys
   expect(found.body.items).toMatchObject([{ id: late, full_name: 'Paula Late' }])
 })
 
-test('old search tokens stay until the last transaction with old keys ends, so duplicates are still detected', async () => {
+test('old search tokens are kept until the last transaction with old keys ends, so that duplicates are still found', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const scene = await openPatientScene(service)
   const rotations = await openRotations(service)

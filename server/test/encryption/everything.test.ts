@@ -83,60 +83,66 @@ test('every encrypted table has rows, and each row names a current key', async (
   }
 })
 
-describe.each(['there', 'gone'] as const)('records of a clinic that was %s', (which) => {
-  let of: Furnished
-  let token: string
-  const call = (method: string, path: string, body?: object) =>
-    service.call(method, path, { token, body })
+describe.each(['active', 'deleted'] as const)(
+  'after a rotation, the records of a clinic that was %s',
+  (which) => {
+    let of: Furnished
+    let token: string
+    const call = (method: string, path: string, body?: object) =>
+      service.call(method, path, { token, body })
 
-  beforeAll(async () => {
-    of = which === 'there' ? there : gone
-    if (which === 'gone') await service.app.features.tenants.service.restore(of.clinic.id)
-    const { email, password } = of.clinic.people.admin
-    const { subdomain } = of.clinic
-    token = (await signInAs(service, { email, password, subdomain })).token
-  })
+    beforeAll(async () => {
+      of = which === 'active' ? there : gone
+      if (which === 'deleted') await service.app.features.tenants.service.restore(of.clinic.id)
+      const { email, password } = of.clinic.people.admin
+      const { subdomain } = of.clinic
+      token = (await signInAs(service, { email, password, subdomain })).token
+    })
 
-  test('after a rotation, include a deleted patient who can be restored, read and found', async () => {
-    expect((await call('POST', `/api/patients/${of.patientId}/restore`)).status).toBe(200)
-    const full_name = `Paula of ${of.clinic.subdomain}`
-    const read = await call('GET', `/api/patients/${of.patientId}`)
-    expect(read).toMatchObject({ status: 200, body: { full_name } })
-    const found = await call('POST', '/api/patients/search', { search: full_name })
-    expect(found.body.items).toMatchObject([{ id: of.patientId }])
-    const { body } = await call('GET', `/api/patients/${of.patientId}/accesses`)
-    const reasons = body.items.flatMap((one: any) => one.grant?.reason ?? [])
-    expect(reasons).toContain(`a reason of ${of.clinic.subdomain}`)
-  })
+    test('include a deleted patient who can be restored, read and found', async () => {
+      expect((await call('POST', `/api/patients/${of.patientId}/restore`)).status).toBe(200)
+      const full_name = `Paula of ${of.clinic.subdomain}`
+      const read = await call('GET', `/api/patients/${of.patientId}`)
+      expect(read).toMatchObject({ status: 200, body: { full_name } })
+      const found = await call('POST', '/api/patients/search', { search: full_name })
+      expect(found.body.items).toMatchObject([{ id: of.patientId }])
+      const { body } = await call('GET', `/api/patients/${of.patientId}/accesses`)
+      const reasons = body.items.flatMap((one: any) => one.grant?.reason ?? [])
+      expect(reasons).toContain(`a reason of ${of.clinic.subdomain}`)
+    })
 
-  test('after a rotation, include a user who can be unblocked and sign in with a second factor', async () => {
-    const { auditor } = of.clinic.people
-    expect((await call('POST', `/api/admin/users/${auditor.id}/unblock`)).status).toBe(200)
-    // The code of the enrolment cannot be used again.
-    const body = {
-      email: auditor.email,
-      password: auditor.password,
-      subdomain: of.clinic.subdomain,
-      totp_code: codeOf(service, of.secret, 1),
-    }
-    expect((await service.call('POST', '/api/auth/login', { body })).status).toBe(200)
-  })
+    test('include a user who can be unblocked and sign in with a second factor', async () => {
+      const { auditor } = of.clinic.people
+      expect((await call('POST', `/api/admin/users/${auditor.id}/unblock`)).status).toBe(200)
+      // The code of the enrolment cannot be used again.
+      const body = {
+        email: auditor.email,
+        password: auditor.password,
+        subdomain: of.clinic.subdomain,
+        totp_code: codeOf(service, of.secret, 1),
+      }
+      expect((await service.call('POST', '/api/auth/login', { body })).status).toBe(200)
+    })
 
-  test('after a rotation, include webhooks that sign with the current and the previous secret', async () => {
-    const sent = await call('POST', `/api/webhooks/${of.webhookId}/test`)
-    expect(sent.body).toMatchObject({ delivered: true })
-    const message = receiver.received.slice(-1)
-    for (const secret of [OLD, NEW])
-      expect(receiver.verifyWith(secret, message)).toMatchObject([{ type: 'webhook.test' }])
-  })
+    test('include webhooks that sign with the current and the previous secret', async () => {
+      const sent = await call('POST', `/api/webhooks/${of.webhookId}/test`)
+      expect(sent.body).toMatchObject({ delivered: true })
+      const message = receiver.received.slice(-1)
+      for (const secret of [OLD, NEW])
+        expect(receiver.verifyWith(secret, message)).toMatchObject([{ type: 'webhook.test' }])
+    })
 
-  test('after a rotation, include payment notifications and linked chats that can be decrypted', async () => {
-    const notification = await call('GET', `/api/admin/payment-notifications/${of.notificationId}`)
-    expect(JSON.stringify(notification.body)).toContain(`${of.clinic.subdomain}-`)
-    const { email, password } = of.clinic.people.nurse
-    const { subdomain } = of.clinic
-    const { token } = await signInAs(service, { email, password, subdomain })
-    const status = await service.call('GET', '/api/messenger/status', { token })
-    expect(status.body).toMatchObject({ linked: true })
-  })
-})
+    test('include payment notifications and linked chats that can be decrypted', async () => {
+      const notification = await call(
+        'GET',
+        `/api/admin/payment-notifications/${of.notificationId}`,
+      )
+      expect(JSON.stringify(notification.body)).toContain(`${of.clinic.subdomain}-`)
+      const { email, password } = of.clinic.people.nurse
+      const { subdomain } = of.clinic
+      const { token } = await signInAs(service, { email, password, subdomain })
+      const status = await service.call('GET', '/api/messenger/status', { token })
+      expect(status.body).toMatchObject({ linked: true })
+    })
+  },
+)

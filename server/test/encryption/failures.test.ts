@@ -4,7 +4,7 @@ import { openPatientScene } from '../patients/scene.ts'
 import { openService } from '../support/service.ts'
 import { openRotations } from './scene.ts'
 
-test('a row whose update the database refuses keeps its key, is logged once per pass, and is re-encrypted later', async () => {
+test('a row that cannot be updated keeps its key, is logged once per pass, and is re-encrypted later', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const { sql } = service.database
   const scene = await openPatientScene(service)

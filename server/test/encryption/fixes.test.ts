@@ -17,7 +17,7 @@ async function scene(role: 'all' | 'api') {
 const retired = async ({ database }: Service) =>
   (await database.sql('select id from data_keys where retired_at is not null')).length
 
-test('a failed rotation reports the reason, and resumes once its record can be decrypted', async () => {
+test('a failed rotation reports the reason, and continues once the failed record can be decrypted', async () => {
   const { service, stopped, found, rotations } = await scene('all')
   const { sql } = service.database
   const damage = (by: number) =>
@@ -48,7 +48,7 @@ test('a failed rotation reports the reason, and resumes once its record can be d
   expect(await stopped.repair(finding as never)).toBe('already gone')
 })
 
-test('an idle rotation is not reported at first; the process that confirms the fix resumes the rotation', async () => {
+test('an interrupted rotation is reported only after a while, and the process that confirms the fix continues it', async () => {
   const { service, found, rotations } = await scene('api')
   await rotations.begin()
   expect(await found()).toEqual([])
@@ -61,7 +61,7 @@ test('an idle rotation is not reported at first; the process that confirms the f
   expect([await found(), await retired(service)]).toEqual([[], 0])
 })
 
-test('retired keys without a rotation, as in a restored copy, are replaced by the next rotation', async () => {
+test('retired keys without a rotation, as in a restored copy, are removed by the next rotation', async () => {
   const { service, found, rotations } = await scene('api')
   await rotations.begin()
   // Backups do not contain rotations, so a restored copy has none.
@@ -74,7 +74,7 @@ test('retired keys without a rotation, as in a restored copy, are replaced by th
   expect(await retired(service)).toBe(0)
 })
 
-test('a rotation completes and is reported even if the clock of the previous rotation was ahead', async () => {
+test('a rotation completes and is reported even if the clock during the previous rotation was ahead', async () => {
   const { service, found, rotations } = await scene('all')
   await rotations.begin()
   await rotations.until('completed')

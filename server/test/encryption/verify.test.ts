@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const verify = () => wardkeep(service.database, ['keys', 'verify'])
 
-test('prints the number of values in each table, and exits with code 0 if all can be decrypted', async () => {
+test('wardkeep keys verify prints the number of values in each table, and exits with code 0 if all can be decrypted', async () => {
   const ended = await verify()
   expect(ended, ended.stderr).toMatchObject({ code: 0 })
   const tables = [
@@ -38,7 +38,7 @@ test('prints the number of values in each table, and exits with code 0 if all ca
   expect(ended.stderr).toContain('patients: 1 rows\n')
 })
 
-test('changes nothing in a database with another schema, and reports the difference', async () => {
+test('wardkeep keys verify changes nothing in a database with another schema, and reports the difference', async () => {
   const { sql } = service.database
   const migrations = () => sql('select version, name from migrations order by version')
   const before = await migrations()
@@ -65,7 +65,7 @@ const flip = (table: string, column: string, where: string) =>
      where ${where}`,
   )
 
-test('names each value that cannot be decrypted, but never prints its content', async () => {
+test('wardkeep keys verify names each value that cannot be decrypted, and never prints its content', async () => {
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
   await service.database.sql(
     `insert into messenger_codes (chat_hash, code_hash, sealed_chat, expires_at)
@@ -83,14 +83,14 @@ test('names each value that cannot be decrypted, but never prints its content', 
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
 })
 
-describe('continues after a key that cannot be decrypted, names the key, and counts the values that need it', () => {
+describe('wardkeep keys verify continues after a key that cannot be decrypted, and counts the values that need the key', () => {
   const keys = () =>
     service.database.sql<{ id: number; current: boolean }>(
       `select id, retired_at is null as current from data_keys where tenant_id = ${clinic.id}
        order by id`,
     )
 
-  test('for a data key: all values of the tenant', async () => {
+  test('if a data key is damaged: all values of the tenant', async () => {
     const [key] = await keys()
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
     const { code, stdout } = await verify()
@@ -107,7 +107,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
   })
 
-  test('for a missing key-encryption key: all data keys that it encrypts', async () => {
+  test('if a key-encryption key is missing: all data keys that it encrypts', async () => {
     const [key] = await keys()
     const at = service.database
     // Only a damaged database has this: the foreign key prevents it.
@@ -131,7 +131,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('for one of two data keys of a tenant: only the values that this key encrypts', async () => {
+  test('if one of two data keys of a tenant is damaged: only the values that this key encrypts', async () => {
     await (await openRotations(service)).begin()
     await furnishPatient(service, clinic)
     const [old, current] = await keys()
@@ -146,7 +146,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('for the key-encryption key: everything that data keys encrypt, and nothing else', async () => {
+  test('if the key-encryption key is damaged: everything that data keys encrypt, and nothing else', async () => {
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
     const { code, stdout, stderr } = await verify()
     expect(code, stderr).toBe(1)
@@ -170,7 +170,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
   })
 
-  test('for values that the root key encrypts directly: only those values', async () => {
+  test('if values encrypted directly with the root key are damaged: only those values', async () => {
     await flip('service_key', 'sealed_key', 'true')
     await flip('signing_keys', 'sealed_private_key', 'true')
     const { code, stdout, stderr } = await verify()
@@ -183,7 +183,7 @@ describe('continues after a key that cannot be decrypted, names the key, and cou
   })
 })
 
-test('changes nothing, and creates no key if there is none', async () => {
+test('wardkeep keys verify changes nothing, and creates no key if there is none', async () => {
   const empty = await migratedDatabase()
   const { code, stdout, stderr } = await wardkeep(empty, ['keys', 'verify'])
   expect(code, stderr).toBe(0)

@@ -5,7 +5,7 @@ import { forgive } from '../support/accounts.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('records written during a rotation stay, are found by search, and still collide with duplicates', async () => {
+test('records written during a rotation are kept, are found by search, and still conflict with duplicates', async () => {
   const service = await openService({ background: ['encryption', 'jobs'] })
   const other = await openService({
     background: ['encryption', 'jobs'],

@@ -54,7 +54,7 @@ test('the service answers 503 without a restart while database connections are c
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })
 
-test('the service answers 503 once the database stops responding, and recovers with the database', {
+test('the service answers 503 once the database stops responding, and works again when the database responds', {
   timeout: 120_000,
 }, async () => {
   const { proxy, requests } = await serviceBehindProxy()
@@ -70,7 +70,7 @@ test('the service answers 503 once the database stops responding, and recovers w
   expect(client.seen.alive.refused).toBe(0)
 })
 
-test('the service answers 503 if the response to a commit is lost, whether or not it was committed', async () => {
+test('the service answers 503 if the response to a commit is lost, whether or not the commit succeeded', async () => {
   const { database, proxy, create, requests } = await serviceBehindProxy()
   expect(await create()).toMatchObject({ status: 201 })
   proxy.loseCommitAnswerOf('Ward 1')

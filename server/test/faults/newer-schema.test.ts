@@ -7,7 +7,7 @@ const TABLES = `select format('%I.%I', n.nspname, c.relname) as name
   where n.nspname in ('public', 'pgboss') and c.relkind in ('r', 'p') and not c.relispartition
   order by 1`
 
-test('every operation responds as before when each table has an additional column', {
+test('every operation responds as before if each table has an additional column', {
   timeout: 60_000,
 }, async () => {
   const walkable = await openWalkable()

@@ -14,7 +14,7 @@ const messagesOf = ({ logged }: Service, ...levels: string[]) =>
 const backsOf = (service: Service) =>
   service.logged.filter(([, , message]) => message === 'database reachable again')
 
-test('the service logs one line when an outage begins and one when it ends, and creates no finding', async () => {
+test('the service logs one line when a database outage begins and one when it ends, and creates no finding', async () => {
   const database = await goldenDatabase()
   const proxy = await proxyTo(database)
   const service = await openService({

@@ -31,10 +31,13 @@ test.each([
   ],
   ['fails', () => Promise.reject(new Error('sick')), 'sick'],
   ['never ends', () => new Promise<void>(() => undefined), 'the metric took longer than 2 seconds'],
-])('a metrics response omits and logs a series whose collector %s', async (_what, collect, why) => {
-  const { text, warned } = await scrape(collect)
-  expect(text).toContain('wardkeep_outbound_held 0\n')
-  expect(text).toContain('process_cpu_seconds_total ')
-  expect(text).not.toContain('wardkeep_sick')
-  expect(warned).toEqual([[{ err: new Error(why) }, 'collection of metric wardkeep_sick failed']])
-})
+])(
+  'the metrics response omits a metric whose collector %s, and the log names the metric',
+  async (_what, collect, why) => {
+    const { text, warned } = await scrape(collect)
+    expect(text).toContain('wardkeep_outbound_held 0\n')
+    expect(text).toContain('process_cpu_seconds_total ')
+    expect(text).not.toContain('wardkeep_sick')
+    expect(warned).toEqual([[{ err: new Error(why) }, 'collection of metric wardkeep_sick failed']])
+  },
+)

@@ -95,7 +95,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('shutdown on %s', (signal) => {
   })
 })
 
-test('a request that never ends does not delay shutdown beyond the limit', async () => {
+test('a request that never ends does not delay shutdown beyond its time limit', async () => {
   const dataDir = await scratch()
   const service = await startService({ ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'error' })
   await begunRequest(service, await tokenOf(service), 'Never')
@@ -104,7 +104,7 @@ test('a request that never ends does not delay shutdown beyond the limit', async
   await nobodyLeft(dataDir)
 })
 
-test('a slow request does not prevent jobs from being returned to the queue', async () => {
+test('a slow request does not prevent a shutdown from returning jobs to the queue', async () => {
   const database = await emptyDatabase()
   const smtp = await openSmtp({ fates: ['stall at the end'] })
   const service = await startService({
@@ -146,7 +146,7 @@ test.each([
   ['the creation of the database', 'database is being created'],
   ['the migrations', 'migration applied'],
   ['the last steps', 'change listener connected'],
-])('a signal during %s ends startup, and the next start is complete', async (_, line) => {
+])('a signal during %s ends the startup, and the next start is complete', async (_, line) => {
   const dataDir = await scratch()
   const env = { ...PLAIN, DATA_DIR: dataDir, LOG_LEVEL: 'info' }
   const begun = command(['start'], env)

@@ -19,10 +19,10 @@ const database = async () =>
 test.each([
   ['a full disk', 'disk_full'],
   ['an I/O error', 'io_error'],
-  ['out of memory', 'out_of_memory'],
+  ['a lack of memory', 'out_of_memory'],
   ['a standby', 'read_only_sql_transaction'],
 ])(
-  '%s: writes get 503 with Retry-After until the database can write again',
+  'writes get 503 with Retry-After until the database can write again, after: %s',
   async (_, condition) => {
     const { sql } = service.database
     expect(await database()).toBe('ok')

@@ -29,26 +29,26 @@ describe('a request body designed to cause a large error response', () => {
     return answer.body.detail as { loc: string[]; msg: string }[]
   }
 
-  test('of 1 MiB is not even read where no token is required', async () => {
+  test('of 1 MiB is not read if the operation requires no token', async () => {
     const lists = { x: Array.from({ length: 300_000 }, () => ({})) }
     const keys = Object.fromEntries(Array.from({ length: 95_000 }, (_, at) => [`k${at}`, 0]))
     for (const body of [lists, keys])
       expect((await service.call('POST', '/api/auth/login', { body })).status).toBe(413)
   })
 
-  test('gets one error for a whole list of invalid roles', async () => {
+  test('gets one error for a long list of invalid roles', async () => {
     const require_totp = Array.from({ length: 30_000 }, () => 1)
     const faults = await faultsOf(`/api/admin/tenants/${clinic.id}`, { settings: { require_totp } })
     expect(faults.map(({ loc }) => loc.join('.'))).toEqual(['body.settings.require_totp'])
   })
 
-  test('gets one error for a whole list of numbers in place of events', async () => {
+  test('gets one error for a long list of numbers instead of event names', async () => {
     const events = Array.from({ length: 30_000 }, () => 0)
     const faults = await faultsOf('/api/webhooks/register', { url: 'https://a.test/', events })
     expect(faults).toMatchObject([{ loc: ['body', 'events'], type: 'too_long' }])
   })
 
-  test('gets at most fifty errors, the last of which counts the others', async () => {
+  test('gets at most fifty errors, the last of which states the number of the others', async () => {
     const events = Array.from({ length: 100 }, () => 'nothing')
     const faults = await faultsOf('/api/webhooks/register', { url: 7, events })
     expect(faults).toHaveLength(50)
@@ -69,7 +69,7 @@ describe('a request body designed to cause a large error response', () => {
   })
 })
 
-test('a request of a user who is blocked while its body arrives slowly has no effect', async () => {
+test('a request has no effect if its user is blocked while its body arrives slowly', async () => {
   await service.app.server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = service.app.server.server.address() as AddressInfo
   const made = await newColleague(service, clinic, 'admin')
@@ -140,7 +140,7 @@ test('options in the database URL cannot bypass the application role', async () 
   expect(new Set(seen.map((row) => row.tenant_id))).toEqual(new Set([clinic.id]))
 })
 
-describe('other spellings of an e-mail address', () => {
+describe('another spelling of an e-mail address', () => {
   const spellings = [
     (email: string) => email.replace('@', '\u200b@'),
     (email: string) => email.replace('i', '\u0130'),
@@ -157,7 +157,7 @@ describe('other spellings of an e-mail address', () => {
     ])
   })
 
-  test('send no additional mails to the mailbox', async () => {
+  test('causes no additional mails to the mailbox', async () => {
     const ask = (email: string) =>
       service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })
     for (const spell of spellings)
@@ -168,7 +168,7 @@ describe('other spellings of an e-mail address', () => {
     expect(mails.filter(({ subject }) => subject === 'Choose a new password')).toHaveLength(3)
   })
 
-  test('allow no additional guesses at the account', async () => {
+  test('allows no additional guesses at the account', async () => {
     const guess = (email: string) =>
       service.call('POST', '/api/auth/login', {
         body: { email, password: 'wrong-Horse-1', subdomain: 'north' },
@@ -186,7 +186,7 @@ describe('other spellings of an e-mail address', () => {
     }
   })
 
-  test('create no second account', async () => {
+  test('allows no second account', async () => {
     const { token } = clinic.people.admin
     for (const spell of [...spellings, (email: string) => email.toUpperCase()]) {
       const answer = await service.call('POST', '/api/admin/users', {
@@ -206,7 +206,7 @@ describe('other spellings of an e-mail address', () => {
   }
 })
 
-test('a refusal that cannot be journaled is answered 500 instead', async () => {
+test('a refused request is answered 500 if the refusal cannot be journaled', async () => {
   const { token } = clinic.people.nurse
   const path = '/api/admin/users'
   expect((await service.call('GET', path, { token })).status).toBe(403)
@@ -221,10 +221,10 @@ test('a refusal that cannot be journaled is answered 500 instead', async () => {
 
 test.each([
   ['is one line', 'Ward\n\nhttps://evil.example'],
-  ['is not read backwards', 'Ward \u202egnp.exe'],
-  ['hides nothing', 'Wa\u200brd'],
-  ['has no other invisible letters', 'Ward\u{e0041}\ufeff\u00ad'],
-])('a name %s, or is rejected', async (_, name) => {
+  ['is not shown backwards', 'Ward \u202egnp.exe'],
+  ['contains no zero-width space', 'Wa\u200brd'],
+  ['contains no other invisible characters', 'Ward\u{e0041}\ufeff\u00ad'],
+])('a name %s, or the request is rejected', async (_, name) => {
   const { token } = clinic.people.admin
   const answer = await service.call('POST', '/api/admin/departments', { token, body: { name } })
   expect(answer).toMatchObject({
@@ -233,14 +233,14 @@ test.each([
   })
 })
 
-test('characters that join letters are kept in a name', async () => {
+test('a name keeps characters that join letters', async () => {
   const { token } = clinic.people.admin
   const body = { name: 'می\u200cخواهم 👩🏽\u200d⚕️' }
   const answer = await service.call('POST', '/api/admin/departments', { token, body })
   expect(answer).toMatchObject({ status: 201, body })
 })
 
-test('the tenant is chosen by the Host header, never by X-Forwarded-Host, also behind a proxy', async () => {
+test('the Host header determines the tenant, never X-Forwarded-Host, behind a proxy too', async () => {
   const proxied = await openService({
     background: ['jobs'],
     database: service.database,

@@ -32,7 +32,7 @@ describe.each(INJECTED)('the SQL injection %s', (text) => {
         expect((await list(path, { [name]: text })).status).toBe(422)
   })
 
-  test('is plain text without a match in a search', async () => {
+  test('is ordinary text in a search, which finds nothing', async () => {
     for (const path of SEARCHED)
       expect(await list(path, { search: text })).toMatchObject({ status: 200, body: { total: 0 } })
     expect(await list('/api/admin/audit', { action: text })).toMatchObject({
@@ -43,13 +43,13 @@ describe.each(INJECTED)('the SQL injection %s', (text) => {
 })
 
 test.each(['%', '_', '%%', '\\', 'a%n', '____'])(
-  'a search matches the wildcard %s only literally',
+  'a search treats the wildcard %s as an ordinary character',
   async (search) => {
     for (const path of SEARCHED) expect((await list(path, { search })).body.total).toBe(0)
   },
 )
 
-test('all these requests leave the data unchanged', async () => {
+test('the requests of the tests above leave the data unchanged', async () => {
   const [{ count } = { count: 0 }] = await service.database.sql<{ count: number }>(
     'select count(*)::int as count from users',
   )

@@ -41,17 +41,17 @@ const lines = (...text: string[]) => `${text.join('\r\n')}\r\n\r\n`
 /** A smuggled second request. Its response differs from every other response in this test. */
 const HIDDEN = lines('GET /healthz HTTP/1.1', 'Host: x')
 
-describe('a request that states its length twice', () => {
+describe('a request with contradictory lengths', () => {
   const SENT = 'POST /api/auth/login HTTP/1.1'
 
   test.each([
-    ['as a length and in chunks', ['Content-Length: 6', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
-    ['as two lengths', ['Content-Length: 2', `Content-Length: ${HIDDEN.length + 2}`], '{}'],
-    ['as a list of lengths', [`Content-Length: 2, ${HIDDEN.length + 2}`], '{}'],
-    ['in chunks that are not the last coding', ['Transfer-Encoding: chunked, gzip'], '0\r\n\r\n'],
-    ['in an unknown coding', ['Transfer-Encoding: xchunked', 'Content-Length: 2'], '{}'],
+    ['a length and chunks', ['Content-Length: 6', 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['two lengths', ['Content-Length: 2', `Content-Length: ${HIDDEN.length + 2}`], '{}'],
+    ['a list of lengths', [`Content-Length: 2, ${HIDDEN.length + 2}`], '{}'],
+    ['chunks that are not the last coding', ['Transfer-Encoding: chunked, gzip'], '0\r\n\r\n'],
+    ['an unknown coding', ['Transfer-Encoding: xchunked', 'Content-Length: 2'], '{}'],
   ])(
-    'is refused with %s, and the rest of the connection is not read',
+    'is refused with %s, and nothing more is read from its connection',
     async (_what, headers, body) => {
       const request = `${lines(SENT, 'Host: x', 'Content-Type: application/json', ...headers)}${body}`
       expect(statusesOf(await exchange(request + HIDDEN))).toEqual([400])
@@ -59,7 +59,7 @@ describe('a request that states its length twice', () => {
   )
 })
 
-test("a body that breaks off is logged as the sender's fault, not as a database fault", async () => {
+test('a body that ends early is logged as a fault of the client, not of the database', async () => {
   const before = service.logged.length
   const { server } = service.app.server
   const arrived = once(server, 'request') as Promise<[IncomingMessage]>
@@ -77,33 +77,33 @@ test("a body that breaks off is logged as the sender's fault, not as a database 
   expect(told).toEqual([])
 })
 
-describe('a request with invalid syntax is refused', () => {
+describe('a request is refused if it contains', () => {
   test.each([
     [
-      'a header that goes on in the next line',
+      'a header that continues on the next line',
       'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n',
     ],
-    ['a blank before the colon', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length : 0\r\n\r\n'],
+    ['a space before a colon', 'GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length : 0\r\n\r\n'],
     ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n'],
-    ['lines that end in CR alone', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
-    ['a version that does not exist', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
+    ['lines that end with CR only', 'GET /healthz HTTP/1.1\rHost: x\r\r'],
+    ['an unknown HTTP version', 'GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n'],
   ])('%s', async (_what, request) => {
     expectRefusal(await exchange(request), 400, 'unreadable_request', 'request rejected')
   })
 
-  test('if its headers exceed 16 KiB', async () => {
+  test('headers of more than 16 KiB', async () => {
     const request = lines('GET /healthz HTTP/1.1', 'Host: x', `A: ${'a'.repeat(20_000)}`)
     expectRefusal(await exchange(request), 431, 'headers_too_large', 'request rejected')
   })
 })
 
-describe('an HTTP method that the service does not support', () => {
+describe('an unsupported HTTP method', () => {
   test.each(['TRACE', 'PATCH', 'PROPFIND', 'QUERY'])('is refused: %s', async (method) => {
     const request = lines(`${method} /api/admin/users HTTP/1.1`, 'Host: x', 'Connection: close')
     expect(statusesOf(await exchange(request))).toEqual([405])
   })
 
-  test('CONNECT opens no tunnel', async () => {
+  test('opens no tunnel: CONNECT', async () => {
     const request = lines('CONNECT 127.0.0.1:1 HTTP/1.1', 'Host: 127.0.0.1:1')
     expect(statusesOf(await exchange(request))).toEqual([])
   })
@@ -127,10 +127,10 @@ function expectRefusal(answer: string, status: number, code: string, line = 'req
 
 describe('the Host header', () => {
   test.each([
-    ['left out', []],
-    ['twice', ['Host: a.test', 'Host: b.test']],
-    ['twice alike, in other letters', ['Host: a.test', 'hOsT: a.test']],
-  ])('is refused as ambiguous: %s', async (_what, hosts) => {
+    ['missing', []],
+    ['present twice', ['Host: a.test', 'Host: b.test']],
+    ['present twice with one value, in different letter case', ['Host: a.test', 'hOsT: a.test']],
+  ])('is refused as ambiguous if it is %s', async (_what, hosts) => {
     for (const path of PATHS) {
       const answer = await exchange(lines(`GET ${path} HTTP/1.1`, ...hosts, 'Connection: close'))
       expectRefusal(answer, 400, 'ambiguous_host')
@@ -142,8 +142,8 @@ describe('the Host header', () => {
   })
 })
 
-describe('the Expect header', () => {
-  test('is refused when its value is unknown', async () => {
+describe('a request with an Expect header', () => {
+  test('is refused if the value of the header is unknown', async () => {
     for (const path of PATHS)
       for (const sent of [`GET ${path} HTTP/1.1`, `POST ${path} HTTP/1.1`]) {
         const answer = await exchange(lines(sent, 'Host: x', 'Expect: tea', 'Connection: close'))
@@ -151,7 +151,7 @@ describe('the Expect header', () => {
       }
   })
 
-  test('gets 100 Continue before the body', async () => {
+  test('gets 100 Continue before its body is read', async () => {
     const head = lines(
       'POST /api/auth/login HTTP/1.1',
       'Host: x',
@@ -165,7 +165,7 @@ describe('the Expect header', () => {
   })
 })
 
-test('the service serves and logs no file outside the folder of the API documentation', async () => {
+test('the service neither serves nor logs files outside the folder of the API documentation', async () => {
   for (const path of ['/docs/static/../x', '/docs/static/%2e%2e/x', '/docs/static/..%2f..%2fx']) {
     const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
     expect([path, statusesOf(answer)]).toEqual([path, [404]])
@@ -187,7 +187,7 @@ describe('a path with .. segments', () => {
     '/console//etc/passwd',
     '/console/.vite/manifest.json',
     '/verify-email/../../package.json',
-  ])('cannot leave a folder: %s', async (path) => {
+  ])('does not lead to a file outside the served folder: %s', async (path) => {
     const answer = await exchange(lines(`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close'))
     expect(statusesOf(answer)).toEqual([404])
     expect(answer).not.toContain('"dependencies"')

@@ -66,7 +66,7 @@ const countOf = async (client: pg.Client, table: string): Promise<number> =>
   (await client.query(`select count(*)::int as rows from ${table}`)).rows[0].rows
 
 describe('a select statement without a where clause', () => {
-  test('returns no rows of any tenant table if no tenant is set, although rows exist', async () => {
+  test('returns no rows of any tenant table if no tenant is set, although the table has rows', async () => {
     for (const table of ['tenants', ...tables]) {
       const [all] = await service.database.sql<{ rows: number }>(
         `select count(*)::int as rows from ${table}`,
@@ -95,7 +95,7 @@ describe('a select statement without a where clause', () => {
     expect(tenants.rows.map((row) => Number(row.id))).toEqual([scene.own.id])
   })
 
-  test('returns no rows if the tenant is unknown, and fails if it is invalid', async () => {
+  test('returns no rows if the set tenant is unknown, and fails if the set tenant is invalid', async () => {
     expect(await inTenant(999_999, (client) => countOf(client, 'users'))).toBe(0)
     await expect(
       asApp(async (client) => {
@@ -119,23 +119,23 @@ describe('a write to rows of another tenant', () => {
       "insert into users (tenant_id, email, full_name, role, password_hash) values ($1, 'p@p.test', 'p', 'admin', 'x')",
     ],
     ['a patient', 'insert into patients (tenant_id) values ($1)'],
-    ['its own patient handed over', 'update patients set tenant_id = $1'],
+    ['moving its own patient to the other tenant', 'update patients set tenant_id = $1'],
     [
-      'what a patient is found by',
+      'the search tokens of a patient',
       `insert into patient_tokens (tenant_id, patient_id, kind, token, data_key_id)
        select $1, patient_id, kind, token, data_key_id from patient_tokens`,
     ],
-    ['its own grant handed over', 'update patient_grants set tenant_id = $1'],
+    ['moving its own grant to the other tenant', 'update patient_grants set tenant_id = $1'],
     [
       'a journal entry',
       "insert into journal (tenant_id, action, resource_type) values ($1, 'user.updated', 'user')",
     ],
     [
-      'that somebody saw a patient',
+      'a journal reference to a patient',
       "insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id) values ($1, 'patient', 1, now(), 1)",
     ],
     [
-      'a link by mail',
+      'a mailed link',
       `insert into account_tokens (tenant_id, user_id, purpose, token_hash, email, expires_at)
        select $1, id, 'verify_email', 'x', email, now() from users limit 1`,
     ],
@@ -144,7 +144,10 @@ describe('a write to rows of another tenant', () => {
       `insert into data_keys (tenant_id, key_encryption_key_id, wrapped_key)
        select $1, id, 'x' from key_encryption_keys limit 1`,
     ],
-    ['its own second factor handed over', 'update second_factors set tenant_id = $1'],
+    [
+      'moving its own second factor to the other tenant',
+      'update second_factors set tenant_id = $1',
+    ],
     [
       'a webhook',
       "insert into webhooks (tenant_id, url, events) values ($1, 'https://p.test/', '{*}')",
@@ -154,10 +157,13 @@ describe('a write to rows of another tenant', () => {
       `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, due_at)
        select $1, id, 1, now(), 'user.created', now() from webhooks limit 1`,
     ],
-    ['its own webhook handed over', 'update webhooks set tenant_id = $1'],
+    ['moving its own webhook to the other tenant', 'update webhooks set tenant_id = $1'],
     ['a tenant', "insert into tenants (id, name, subdomain) values ($1 + 100000, 'p', 'planted')"],
-    ['its own row handed over', 'update users set tenant_id = $1 where department_id is null'],
-    ['its own department handed over', 'update departments set tenant_id = $1'],
+    [
+      'moving its own row to the other tenant',
+      'update users set tenant_id = $1 where department_id is null',
+    ],
+    ['moving its own department to the other tenant', 'update departments set tenant_id = $1'],
   ])('is refused: %s', async (_what, sql) => {
     if (sql.startsWith('update users'))
       await service.database.sql('update users set department_id = null where tenant_id = $1', [
@@ -196,7 +202,7 @@ describe('a write to rows of another tenant', () => {
     expect(await scene.snapshot()).toEqual(before)
   })
 
-  test("is also refused by the foreign keys: no row can refer to another tenant's record", async () => {
+  test('is also refused by foreign keys: no row can refer to a record of another tenant', async () => {
     await expect(
       service.database.sql('update users set department_id = $1 where id = $2', [
         scene.foreign.departmentId,

@@ -60,7 +60,7 @@ async function hanging(kind: JobKind<Data>) {
   return { node, attempts, letTimePass }
 }
 
-test('a job of a hung process is found after its lease, and another process runs the job', async () => {
+test('a job of a process that hangs is found when its lease has ended, and another process runs the job', async () => {
   const kind = jobKind<Data>(nameOf('hung'), { retryDelaySeconds: 0, retryBackoff: false })
   const { node, attempts, letTimePass } = await hanging(kind)
   const stuck = fixOf(node.jobs.fixes, 'jobs.stuck')
@@ -94,7 +94,7 @@ test('a stuck job with no attempts left is marked as failed', async () => {
   expect(await stateOf(kind)).toBe('failed')
 })
 
-test('jobs that run, wait or are due for a retry are not reported', async () => {
+test('jobs that run, wait or are due for a retry are not reported as stuck', async () => {
   const kind = jobKind<Data>(nameOf('well'), { retries: 5, retryDelaySeconds: 1000 })
   const node = openLazy()
   node.jobs.work(kind, async () => {

@@ -21,7 +21,7 @@ async function statementsIn(database: TestDatabase): Promise<string[]> {
   }
 }
 
-it('matches, after the migration, the schema that this version of pg-boss creates', async () => {
+it('the migration creates the same schema as this version of pg-boss', async () => {
   const [ours, theirs] = [await migratedDatabase(), await emptyDatabase()]
   await theirs.sql(getConstructionPlans('pgboss'))
   const expected = await statementsIn(theirs)
@@ -31,7 +31,7 @@ it('matches, after the migration, the schema that this version of pg-boss create
   expect(await ours.sql(version)).toEqual(await theirs.sql(version))
 })
 
-it("passes pg-boss's own check, including the indexes of the job partition", async () => {
+it('the job schema passes the check of pg-boss, including the indexes of the job partition', async () => {
   const database = await migratedDatabase()
   const db = { executeSql: async (text: string) => ({ rows: await database.sql(text) }) }
   const { ok, extraIndexes } = await new PgBoss({ db, migrate: false }).detectSchemaDrift()
@@ -41,17 +41,17 @@ it("passes pg-boss's own check, including the indexes of the job partition", asy
 })
 
 it.each([
-  ['reads what jobs hold', 'select data from pgboss.job_common'],
-  ['takes a job away', 'delete from pgboss.job_common'],
+  ['reads the data of jobs', 'select data from pgboss.job_common'],
+  ['deletes a job', 'delete from pgboss.job_common'],
   ['changes a job', `update pgboss.job_common set data = '{}'`],
-  ['makes a queue', `select pgboss.create_queue('mine', '{"policy": "short"}')`],
-  ['schedules', `insert into pgboss.schedule (name, cron) values ('mail.send', '* * * * *')`],
-])('denies the application role a statement that %s', async (_, statement) => {
+  ['creates a queue', `select pgboss.create_queue('mine', '{"policy": "short"}')`],
+  ['adds a schedule', `insert into pgboss.schedule (name, cron) values ('mail.send', '* * * * *')`],
+])('the application role cannot execute a statement that %s', async (_, statement) => {
   const database = await migratedDatabase()
   await expect(asRole(database, 'wardkeep_app', statement)).rejects.toThrow('permission denied')
 })
 
-it('denies the worker role any change of the tables', async () => {
+it('the worker role cannot change any job table', async () => {
   const database = await migratedDatabase()
   for (const statement of [
     'drop table pgboss.job_dependency',

@@ -60,7 +60,7 @@ async function counted(tenant: number) {
   return sums[0]
 }
 
-test('a refusal is counted as a new one after its minute while hundreds of other entries are due', async () => {
+test('a refused call after the minute starts another count, even while hundreds of other counts are due', async () => {
   await manySessions(1, 250)
   await count(1, GREATEST)
   now += 61_000
@@ -70,7 +70,7 @@ test('a refusal is counted as a new one after its minute while hundreds of other
   expect(await counted(1)).toEqual({ written: 252, waiting: 0 })
 })
 
-test('writing a due entry waits for no other session, so that deadlocks are impossible', async () => {
+test('writing a due count of refused calls waits for no other session, so that no deadlock is possible', async () => {
   for (const session of [LEAST, MIDDLE, GREATEST]) await count(2, session)
   now += 61_000
   const other = new pg.Client('url' in database.address ? database.address.url : database.address)
@@ -85,7 +85,7 @@ test('writing a due entry waits for no other session, so that deadlocks are impo
   expect(await counted(2)).toEqual({ written: 2, waiting: 5 })
 })
 
-test('all counted refusals of a tenant are written before its audit log is read', async () => {
+test('all refused calls of a tenant are written to the journal before its audit log is read', async () => {
   await manySessions(3, 450)
   await manySessions(4, 1)
   await writeSeenRefusals(db, { role: 'auditor', tenant_id: 3 })
@@ -93,7 +93,7 @@ test('all counted refusals of a tenant are written before its audit log is read'
   expect(await counted(4)).toEqual({ written: 0, waiting: 1 })
 })
 
-test('all counted refusals are written even if the query planner expects few', async () => {
+test('all counted refusals are written, even if the query planner expects few of them', async () => {
   await database.sql('delete from refusals')
   await manySessions(5, 1)
   await database.sql('analyze refusals')

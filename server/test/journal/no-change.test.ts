@@ -83,7 +83,7 @@ describe('each PUT operation', () => {
 
   test.each(
     Object.entries(PUTS).flatMap(([path, put]) => (typeof put === 'string' ? [] : [{ path, put }])),
-  )('writes nothing for the same values again: $path', async ({ path, put }) => {
+  )('writes nothing if the same values are sent again: $path', async ({ path, put }) => {
     const ids = put.ids?.() ?? {}
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name]))
     const call = () =>
@@ -99,7 +99,7 @@ describe('each PUT operation', () => {
   })
 })
 
-test('blocking a blocked user writes no journal entry, but ends a remaining session', async () => {
+test('blocking a blocked user writes no journal entry, and ends remaining sessions', async () => {
   const { auditor, admin } = clinic.people
   const { email, password } = auditor
   const block = () =>

@@ -82,7 +82,7 @@ async function holder(lock?: number) {
   return { client, begin, pid: rows[0]?.pid }
 }
 
-test('the check names a connection that does not commit, and the fix ends that connection', async () => {
+test('the check names a connection that does not commit, and the fix closes that connection', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -113,7 +113,7 @@ test('the check names a connection that does not commit, and the fix ends that c
   await isWell()
 })
 
-test('a connection that ended between check and fix is reported as gone, not as failed', async () => {
+test('a connection that ends between check and fix is reported as gone, not as failed', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -137,7 +137,7 @@ test('a connection that ended between check and fix is reported as gone, not as 
   await isWell()
 })
 
-test('the fix does not end a connection that has started another transaction since the check', async () => {
+test('the fix does not close a connection that has started another transaction since the check', async () => {
   await isWell()
   const { client, begin } = await holder()
   await write()
@@ -150,7 +150,7 @@ test('the fix does not end a connection that has started another transaction sin
   await isWell()
 })
 
-test('the check ignores a long job of the service itself', async () => {
+test('the check ignores a long-running job of the service', async () => {
   await isWell()
   const { client, pid } = await holder(LOCKS.longJobs)
   await write()
@@ -223,7 +223,7 @@ test('the health report is degraded while no process reads the journal', async (
   )
 })
 
-test('the health report is degraded while a prepared transaction blocks a journal consumer', async () => {
+test('the health report is degraded while a prepared transaction delays a journal consumer', async () => {
   const server = await started(await scratch(), {
     max_prepared_transactions: '2',
     max_connections: '60',

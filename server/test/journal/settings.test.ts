@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('twenty changes to 60 KB of settings are journaled in less space than one copy of them', async () => {
+test('twenty changes to settings of 60 KB need less space in the journal than one copy of the settings', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'spacious')
   const { token } = clinic.people.admin
@@ -26,7 +26,7 @@ test('twenty changes to 60 KB of settings are journaled in less space than one c
   expect(kept?.bytes).toBeLessThan(12_000)
 })
 
-test('a change of settings is journaled with the changed keys and their values before and after', async () => {
+test('the journal entry of a settings change contains the changed keys and their values before and after', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'sparse')
   const { token } = clinic.people.admin

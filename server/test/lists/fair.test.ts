@@ -60,7 +60,7 @@ const signInElsewhere = () =>
     subdomain: other.subdomain,
   })
 
-test("runs only two of an auditor's forty lists concurrently, so that others can sign in and read", async () => {
+test("only two of an auditor's forty concurrent lists run at a time, so that others can sign in and read", async () => {
   const release = await block()
   const { token } = asking.people.auditor
   const lists = Array.from({ length: 40 }, (_, index) => list(token, { page: 1 + index }))
@@ -74,7 +74,7 @@ test("runs only two of an auditor's forty lists concurrently, so that others can
   for (const list of await Promise.all(lists)) expect(list.status).toBe(200)
 })
 
-test("runs only two of a nurse's ten preference changes concurrently, so that others can save theirs", async () => {
+test("only two of a nurse's ten concurrent preference changes run at a time, so that others can save theirs", async () => {
   const { token, id } = asking.people.nurse
   const save = (by: string, turn: number) =>
     service.call('PUT', '/api/preferences', { token: by, body: { settings: { turn } } })
@@ -88,7 +88,7 @@ test("runs only two of a nurse's ten preference changes concurrently, so that ot
   for (const one of await Promise.all(saved)) expect(one.status).toBe(200)
 })
 
-test('answers 503 to a list that takes longer than 3 s, and asks for narrower filters', async () => {
+test('a list that takes longer than 3 s gets 503, with the advice to use narrower filters', async () => {
   const release = await block()
   const answer = await list(asking.people.admin.token)
   await release()
@@ -100,7 +100,7 @@ test('answers 503 to a list that takes longer than 3 s, and asks for narrower fi
   })
 })
 
-test('serves sign-in, refresh, new sessions and sign-out while all other database connections are in use', async () => {
+test('sign-in, refresh, new sessions and sign-out work while all other database connections are in use', async () => {
   const { pass, open } = gate()
   let taken = 0
   const held = Array.from({ length: POOL_SIZE }, () =>
@@ -125,7 +125,7 @@ test('serves sign-in, refresh, new sessions and sign-out while all other databas
   await Promise.all(held)
 })
 
-test('treats every operation with the parameter `after` as a bounded list', () => {
+test('every operation with the parameter `after` counts as a list', () => {
   const paged = service.app.operations.filter(({ query }) => query?.properties?.after)
   expect(paged.length).toBeGreaterThan(3)
   expect(paged.filter((op) => !op.list).map((op) => op.id)).toEqual([])

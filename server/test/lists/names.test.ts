@@ -45,13 +45,13 @@ it.each([
   ['محمد علی', 'علي'],
   ['Ward १२', 'ward 12'],
   ['100%_sure', '%_s'],
-])('finds the user %s by %s', async (full_name, search) => {
+])('a search finds the user %s by %s', async (full_name, search) => {
   const id = await createUser(full_name)
   const { items } = await ask('/api/admin/users', { search, limit: 100 })
   expect(items.map((user: { id: number }) => user.id)).toContain(id)
 })
 
-it('finds a renamed user by the new name only, and by the address as typed', async () => {
+it('a search finds a renamed user only by the new name, and by the address as typed', async () => {
   const id = await createUser('Björk Eins')
   const token = north.people.admin.token
   await service.call('PUT', `/api/admin/users/${id}`, { token, body: { full_name: 'Åse Zwei' } })
@@ -76,7 +76,7 @@ const ALPHABET = [
 ]
 
 it.each(['asc', 'desc'])(
-  'sorts users by their folded names, %s, on every page',
+  'users are sorted by their folded names, %s, on every page',
   async (sort_order) => {
     const clinic = await makeClinic(service, root, `order-${sort_order}`)
     const { token } = clinic.people.admin
@@ -109,7 +109,7 @@ it.each(['asc', 'desc'])(
   },
 )
 
-it('rejects a department with the same folded name as another, and sorts departments by folded name', async () => {
+it('a department with the same folded name as another is rejected, and departments are sorted by folded name', async () => {
   const create = async (name: string) => (await post('/api/admin/departments', { name })).status
   expect(await create('Radiologie Łódź')).toBe(201)
   for (const same of [
@@ -138,7 +138,7 @@ it('rejects a department with the same folded name as another, and sorts departm
   ).toBe(200)
 })
 
-it('sorts tenants by their folded names', async () => {
+it('tenants are sorted by their folded names', async () => {
   for (const name of ['Zürich', 'Örebro', 'oslo', 'Łódź'])
     await service.call('POST', '/api/admin/tenants', {
       token: root.token,
@@ -151,7 +151,7 @@ it('sorts tenants by their folded names', async () => {
   expect(order(all.body)).toEqual(expected)
 })
 
-it('refolds names that another release wrote, and marks departments that become duplicates', async () => {
+it('startup folds names again that another release wrote, and marks departments that become duplicates', async () => {
   const { sql } = service.database
   await sql(`insert into departments (tenant_id, name) values ($1, 'Ærø'), ($1, 'Aero')`, [
     north.id,

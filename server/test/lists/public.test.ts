@@ -27,7 +27,7 @@ const departments = async () => {
 const change = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: root.token, ...(body ? { body } : {}) })
 
-test('queries the database at most once in 5 s for a public list', async () => {
+test('a public list queries the database at most once in 5 s', async () => {
   service.clock.stop()
   const [known, theirs] = [await tenants(), await departments()]
   // Inserts the row directly, so that the cache is not invalidated.
@@ -40,7 +40,7 @@ test('queries the database at most once in 5 s for a public list', async () => {
   expect(await departments()).toContain('By Hand')
 })
 
-test('shows changes made through the service in public lists immediately', async () => {
+test('a public list immediately shows changes made through the service', async () => {
   await tenants()
   await departments()
   const made = await change('POST', '/api/admin/tenants', { name: 'New', subdomain: 'new-one' })
@@ -62,7 +62,7 @@ test('shows changes made through the service in public lists immediately', async
   expect(await departments()).toContain('Surgery')
 })
 
-test('limits public lists to 1,000 entries', async () => {
+test('a public list has at most 1,000 entries', async () => {
   await sql(
     "insert into tenants (name, subdomain) select 'Many', 'many' || n from generate_series(1, 1100) n",
   )

@@ -26,7 +26,7 @@ describe('the bot', () => {
       return (await ask()) === wanted ? true : undefined
     })
 
-  test('reports a refused token, and continues without loss once the token is valid again', async () => {
+  test('reports a refused token, and continues without losing messages once the token is valid again', async () => {
     const one = await linkedIn(scene)
     await untilIs('it works', capability, true)
     scene.bot.refuse(401)
@@ -86,7 +86,7 @@ describe('the bot', () => {
     await scene.heard(one.chat, /password/)
   })
 
-  test('is identified again by each process that takes over the bot', async () => {
+  test('has its identity checked again by each process that takes the bot over', async () => {
     const service = await openService({ background: ['jobs', 'messenger'] })
     const stateOf = () => service.database.sql<{ state: string }>('select state from messenger_bot')
     await service.database.sql("update messenger_bot set state = 'ok'")
@@ -100,7 +100,7 @@ describe('the bot', () => {
     expect(await scene.codeOf(newChat())).toMatch(/^\w{4}-\w{4}$/)
   })
 
-  test('handles an update once, even if the provider delivers it again', async () => {
+  test('handles an update once, even if the provider delivers the update again', async () => {
     scene.bot.repeat(true)
     const chat = newChat()
     await scene.codeOf(chat)

@@ -61,7 +61,7 @@ async function stateNow(): Promise<string | undefined> {
 const stateIs = (state: string) =>
   until(`the bot is ${state}`, async () => (await stateNow()) === state || undefined, 30_000)
 
-test("the service detects that another program removed the bot's webhook, and sets it again", async () => {
+test("the service detects that another program removed the bot's webhook, and registers the webhook again", async () => {
   let hooked = ''
   let isTaken = false
   const set: string[] = []
@@ -83,7 +83,7 @@ test("the service detects that another program removed the bot's webhook, and se
   expect(set).toEqual([HOOK.url, HOOK.url])
 })
 
-test("the service checks the bot's token again if the provider refuses it while the webhook is set", async () => {
+test("the service checks the bot's token again if the provider refuses the token while the webhook is registered", async () => {
   const asked: string[] = []
   const bot = started({
     async getMe() {
@@ -142,7 +142,7 @@ describe('a bot provider that does not respond', () => {
     return states
   }
 
-  test('is reported as unavailable after a minute, at the third failure, and as back at the first success', async () => {
+  test('is reported as unavailable after a minute, at the third failure, and as available at the first success', async () => {
     const states = await failing([
       { fault: SILENT, after: 0 },
       { fault: FAULTY, after: 60_000 },
@@ -163,9 +163,9 @@ describe('a bot provider that does not respond', () => {
   })
 
   test.each([
-    ['an answer', undefined],
+    ['a success', undefined],
     ['a refusal', ANSWERED],
-  ])('is counted from zero again after %s', async (_what, fault) => {
+  ])('has its failures counted from zero again after %s', async (_what, fault) => {
     const states = await failing([
       { fault: SILENT, after: 0 },
       { fault: SILENT, after: 50_000 },
@@ -177,7 +177,7 @@ describe('a bot provider that does not respond', () => {
     expect(states).toEqual(Array(6).fill('ok'))
   })
 
-  test('is polled without a long wait while unavailable, so that its return is noticed immediately', async () => {
+  test('is polled without long waits while it is unavailable, so that its return is noticed immediately', async () => {
     const held: boolean[] = []
     const clock = movableClock()
     await begunAnew()

@@ -75,7 +75,7 @@ test('by default, a chat is notified of security events of its own account', asy
   expect((await scene.call('GET', '/status', doctor)).body.events).toContain('user.blocked')
 })
 
-test('an administrator who subscribes is notified of all public events of their tenant only', async () => {
+test('an administrator who subscribes is notified of all public events of their own tenant only', async () => {
   const [own, other] = [await freshClinic(), await freshClinic()]
   const chat = newChat()
   await scene.link(own.people.admin, chat)
@@ -91,7 +91,7 @@ test('an administrator who subscribes is notified of all public events of their 
   expect(textsTo(chat)).not.toContain('Elsewhere')
 })
 
-test('a chat gets no events from before it was linked, however late the service reads them', async () => {
+test('a chat gets no events from before it was linked, even if the service reads those events later', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await subscribe(people.admin, ['*'])
@@ -105,7 +105,7 @@ test('a chat gets no events from before it was linked, however late the service 
   expect(textsTo(chat)).not.toMatch(/Before|password/)
 })
 
-test('messages still name a deleted user, also in earlier events', async () => {
+test('messages still name a deleted user, in earlier events too', async () => {
   const { people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -162,7 +162,7 @@ test('a clinic’s administrators are notified of its deletion, even if it was d
   expect(textsTo(chat)).not.toContain('Surgery')
 })
 
-test('a former administrator is notified only of their own account', async () => {
+test('a former administrator is notified only of events of their own account', async () => {
   const { id, people } = await freshClinic()
   const chat = newChat()
   await scene.link(people.admin, chat)
@@ -211,7 +211,7 @@ describe('a chat subscription', () => {
     expect(textsTo(chat)).not.toContain('Your account was changed')
   })
 
-  test('to all events leaves out refreshed tokens, unless it names that event', async () => {
+  test('to all events excludes refreshed tokens, unless the subscription names that event', async () => {
     const { people } = await freshClinic()
     const { doctor } = people
     const chat = newChat()

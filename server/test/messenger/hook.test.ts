@@ -55,7 +55,7 @@ describe('an update that the provider pushes to the bot', () => {
     expect(scene.bot.textsTo(6001)).toHaveLength(1)
   })
 
-  test('is ignored if it was meant for a former bot', async () => {
+  test('is ignored if it was meant for a previous bot', async () => {
     const next = await openService({
       database: scene.service.database,
       config: {
@@ -90,7 +90,7 @@ describe('an update that the provider pushes to the bot', () => {
       expect((await post(body)).status).toBe(422)
   })
 
-  test('is ignored while the bot polls for updates', async () => {
+  test('is ignored while the bot polls for updates instead', async () => {
     const asking = await openService()
     const { status } = await asking.call('POST', '/webhooks/messenger', {
       body: started(1),

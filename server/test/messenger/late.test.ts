@@ -17,7 +17,7 @@ const happen = ({ tenant_id, id }: Person) =>
     }),
   )
 
-test('events older than a day are only counted, and dropped after seven days', async () => {
+test('events older than a day are only counted in messages, and dropped after seven days', async () => {
   scene = await openScene()
   const { nurse } = scene.clinic.people
   const chat = 9999
@@ -49,7 +49,7 @@ test('events older than a day are only counted, and dropped after seven days', a
   ).toHaveLength(1)
 })
 
-test('a message without a response is sent again within ten seconds, and delays no other message', {
+test('a message that gets no response is sent again within ten seconds, and delays no other message', {
   timeout: 90_000,
 }, async () => {
   scene = await openScene()

@@ -109,14 +109,14 @@ const linksLeft = () =>
 const call = (method: string, path: string, body?: object) =>
   service.call(method, path, { token: person.token, body })
 
-test('unlinking from the account locks the chat first', async () => {
+test('unlinking a chat from the account locks the chat before other rows', async () => {
   await expectFree(async () => {
     expect((await call('DELETE', '/api/messenger/link')).status).toBe(200)
   })
   expect(await linksLeft()).toEqual([])
 })
 
-test('unlinking also unlinks another chat that has replaced the first one in the meantime', async () => {
+test('unlinking a chat also unlinks another chat that has replaced it in the meantime', async () => {
   const next = newChat()
   await chatOf(next)
   await holdChat()
@@ -130,7 +130,7 @@ test('unlinking also unlinks another chat that has replaced the first one in the
   expect(await linksLeft()).toEqual([])
 })
 
-test('linking another chat locks the former chat first', async () => {
+test('linking another chat locks the former chat before other rows', async () => {
   const next = await coded('ABCD2345')
   await expectFree(async () => {
     const { status } = await call('POST', '/api/messenger/link', { code: 'ABCD-2345' })
@@ -140,9 +140,9 @@ test('linking another chat locks the former chat first', async () => {
 })
 
 test.each([
-  ['leaving by a command', { message: { text: '/stop', from: { is_bot: false } } }],
+  ['unlinking with the command /stop', { message: { text: '/stop', from: { is_bot: false } } }],
   ['blocking the bot', { my_chat_member: { new_chat_member: { status: 'kicked' } } }],
-])('the chat is locked first when %s', async (_what, said) => {
+])('%s locks the chat before other rows', async (_what, said) => {
   const { clock, app } = service
   const reply = replier({ chats, clock })
   const mailer = { isConfigured: true, send: async () => undefined }
@@ -154,7 +154,7 @@ test.each([
   expect(await linksLeft()).toEqual([])
 })
 
-test('deleting the account locks the chat first', async () => {
+test('deleting an account locks its chat before other rows', async () => {
   const { token } = clinic.people.admin
   person = clinic.people.doctor
   await service.database.sql('delete from messenger_links')
@@ -186,7 +186,7 @@ describe('deleting an account while its owner links another chat', () => {
     next = await coded('WXYZ2345')
   })
 
-  test('waits without locking the account, which the new link refers to, if linking came first', async () => {
+  test('waits without locking the account, which the new link refers to, if the linking began first', async () => {
     await queue.query('begin')
     await queue.query('select from messenger_links where user_id = $1 for key share', [person.id])
     const linking = link()
@@ -200,7 +200,7 @@ describe('deleting an account while its owner links another chat', () => {
     expect(await linksLeft()).toEqual([])
   })
 
-  test('makes linking wait without locking the new chat if the deletion came first', async () => {
+  test('makes the linking wait without locking the new chat if the deletion began first', async () => {
     await holdChat()
     const removing = remove()
     await untilWaiting()

@@ -40,7 +40,7 @@ async function traces(): Promise<string> {
   return [JSON.stringify(rows), mails.join('\n'), log].join('\n')
 }
 
-test('bot secrets stay out of logs, mails and the database, even when the provider fails or refuses', {
+test('secrets of the bot stay out of logs, mails and the database, even if the provider fails or refuses', {
   timeout: 60_000,
 }, async () => {
   const { service, bot, clinic } = scene

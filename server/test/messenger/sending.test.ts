@@ -30,7 +30,7 @@ const unlinkings = ({ person }: Linked) =>
     )
     .then((rows) => rows.map(({ changes }) => changes.reason))
 
-test('many events are combined into one message: twenty lines, and counts of the other events', async () => {
+test('many events are combined into one message with twenty lines and the number of other events', async () => {
   const one = await linkedIn(scene)
   await happenTo(scene, one.person, 'user.password_changed', 500)
   const text = await scene.heard(one.chat, 'and 480 more: 480 passwords changed')
@@ -40,7 +40,7 @@ test('many events are combined into one message: twenty lines, and counts of the
   )
 })
 
-test('a new chat stays linked if the provider responds late to a message for the old chat', async () => {
+test('a new chat stays linked if the provider responds late to a message for the former chat', async () => {
   const one = await linkedIn(scene)
   let refuse = (): void => undefined
   const asked = new Promise<void>((heard) => {
@@ -75,7 +75,7 @@ describe('a chat of the bot', () => {
     ['Forbidden: bot was blocked by the user', 'blocked'],
     ['Forbidden: user is deactivated', 'deactivated'],
   ])(
-    'is unlinked, journaled and mailed about after the response "%s"',
+    'is unlinked, with a journal entry and a mail, after the response "%s"',
     async (description, reason) => {
       const one = await linkedIn(scene)
       scene.bot.chatAnswers(one.chat, { code: 403, description })
@@ -111,7 +111,7 @@ describe('a chat of the bot', () => {
     ['/help', '/stop: unlink'],
     ['/stop', 'no longer linked'],
   ])(
-    'gets messages again after a refusal as soon as its person writes %s',
+    'gets messages again after a refusal as soon as the user writes %s',
     async (command, answer) => {
       const one = await linkedIn(scene)
       scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
@@ -128,7 +128,7 @@ describe('a chat of the bot', () => {
     },
   )
 
-  test('has its refusals forgotten once it accepts messages again', async () => {
+  test('has its refusals deleted once it accepts messages again', async () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: chat not found' })
     await happenTo(scene, one.person, 'user.password_changed')
@@ -168,17 +168,20 @@ describe('a chat of the bot', () => {
     await scene.heard(one.chat, /password/)
   })
 
-  test.each(['reset', 'html'] as const)('gets a failed message again (%s)', async (answer) => {
-    const one = await linkedIn(scene)
-    scene.bot.chatAnswers(one.chat, answer)
-    await happenTo(scene, one.person, 'user.password_changed')
-    await rests(scene, one.person)
-    scene.bot.chatAnswers(one.chat)
-    scene.service.clock.advance(5_001)
-    await scene.heard(one.chat, /password/)
-  })
+  test.each(['reset', 'html'] as const)(
+    'gets a message again after the failure "%s"',
+    async (answer) => {
+      const one = await linkedIn(scene)
+      scene.bot.chatAnswers(one.chat, answer)
+      await happenTo(scene, one.person, 'user.password_changed')
+      await rests(scene, one.person)
+      scene.bot.chatAnswers(one.chat)
+      scene.service.clock.advance(5_001)
+      await scene.heard(one.chat, /password/)
+    },
+  )
 
-  test('loses a message that cannot be sent, but no other message', async () => {
+  test('loses a message that can never be sent, and no other message', async () => {
     const one = await linkedIn(scene)
     scene.bot.chatAnswers(one.chat, { code: 400, description: 'Bad Request: message is odd' })
     await happenTo(scene, one.person, 'user.password_changed')

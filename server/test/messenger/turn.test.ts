@@ -77,7 +77,7 @@ async function chatNow() {
   return row
 }
 
-test('a message that cannot be composed pauses its chat for longer and longer', async () => {
+test('a message that cannot be composed pauses its chat, longer each time', async () => {
   const { take } = turnWith({
     compose: async () => {
       throw new Error('this cannot be told')
@@ -89,7 +89,7 @@ test('a message that cannot be composed pauses its chat for longer and longer', 
   }
 })
 
-test('a result that cannot be stored pauses its chat', async () => {
+test('a result that cannot be stored pauses the chat', async () => {
   const { take } = turnWith({
     send: async () => {
       const description = 'Forbidden: bot was blocked by the user'
@@ -103,19 +103,19 @@ test('a result that cannot be stored pauses its chat', async () => {
   expect(await chatNow()).toEqual({ failures: 1, rests: 5 })
 })
 
-describe('a chat with temporary refusals by the provider', () => {
+describe('a chat whose messages the provider refuses temporarily', () => {
   const refuse = async () => {
     const description = 'Forbidden: for a while'
     throw new BotFault('sendMessage', { code: 403, description, retryAfter: undefined })
   }
   beforeEach(() => service.database.sql('update messenger_chats set failures = 3'))
 
-  test('is paused for an hour, without counting a failure', async () => {
+  test('is paused for an hour, and no failure is counted', async () => {
     expect(await turnWith({ send: refuse }).take()).toEqual({ kind: 'refused' })
     expect(await chatNow()).toEqual({ failures: 0, rests: 3600 })
   })
 
-  test('is paused no longer than other chats once it is unlinked', async () => {
+  test('is paused as long as other chats once it is unlinked', async () => {
     const refused_since = new Date(service.clock.now() - 86_400_000).toISOString()
     const link = { ...MESSAGE.link, refusals: 2, refused_since }
     const compose = async () => ({ ...MESSAGE, link })
@@ -124,7 +124,7 @@ describe('a chat with temporary refusals by the provider', () => {
   })
 })
 
-test('a delivered message is recorded once the database is back, without being sent again', async () => {
+test('a delivered message is recorded once the database is available, and is not sent again', async () => {
   let tries = 0
   const { take, sent } = turnWith({
     fence: async () => {
@@ -137,7 +137,7 @@ test('a delivered message is recorded once the database is back, without being s
   expect(await chatNow()).toEqual({ failures: 0, rests: 1 })
 })
 
-test('no failure of the chat is counted while the database is unavailable', async () => {
+test('no failure of a chat is counted while the database is unavailable', async () => {
   const { take, sent } = turnWith({
     compose: async () => {
       throw awayOnce()

@@ -43,7 +43,7 @@ describe('an outgoing request', () => {
     })
   })
 
-  test('that cannot be sent fails, and leaves no connection open', async () => {
+  test('fails if it cannot be sent, and leaves no connection open', async () => {
     const receiver = await openReceiver()
     const out = openWayOut()
     expect(await out.send(receiver.url, { headers: { 'x-bad': 'a\r\nb: c' } })).toMatchObject(
@@ -76,7 +76,7 @@ describe('a response to an outgoing request', () => {
     expect(await receive({ status: 200, body: 'body' }, 0)).toMatchObject(answered(200, ''))
   })
 
-  test('never ends with half a character', async () => {
+  test('never ends within a multi-byte character', async () => {
     const body = `${'x'.repeat(1023)}ä and more`
     expect(await receive({ status: 200, body })).toMatchObject(answered(200, 'x'.repeat(1023)))
   })
@@ -89,12 +89,12 @@ describe('a response to an outgoing request', () => {
     expect(await receive({ status: 200, body: pieces() })).toMatchObject(answered(200, '€'))
   })
 
-  test('has bytes replaced if they are not text or the database refuses them', async () => {
+  test('has bytes replaced that are not text or that PostgreSQL refuses', async () => {
     const body = Buffer.from([0x61, 0x00, 0x62, 0xff, 0x63])
     expect(await receive({ status: 200, body })).toMatchObject(answered(200, 'a\uFFFDb\uFFFDc'))
   })
 
-  test('with an unrequested compression is not decompressed', async () => {
+  test('is not decompressed if the compression was not requested', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000))
     const exchange = await receive({
       status: 200,
@@ -105,7 +105,7 @@ describe('a response to an outgoing request', () => {
     expect('body' in exchange && exchange.body.length).toBeLessThanOrEqual(1024)
   })
 
-  test('cannot store cookies', async () => {
+  test('cannot set cookies for later requests', async () => {
     const receiver = await openReceiver({
       answer: () => ({ status: 200, headers: { 'set-cookie': 'a=b' } }),
     })
@@ -144,7 +144,7 @@ describe('an endless response body', () => {
     await eventually('0 are open', () => server.open() === 0)
   })
 
-  test('closes its connection, while a long body lets the connection be reused', async () => {
+  test('causes its connection to be closed, unlike a body that is long but ends', async () => {
     const long = ok('x'.repeat(60_000))
     const server = await openRaw((socket) => socket.write(long))
     const out = openWayOut()
@@ -167,22 +167,22 @@ describe('a malformed response', () => {
   const invalid = failed('answer_invalid', 'the response is not HTTP/1.1')
 
   test.each([
-    ['no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
-    ['a page alone', '<html></html>\r\n\r\n'],
-    ['another protocol', 'HTTP/1.1 abc OK\r\n\r\n'],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['a page without headers', '<html></html>\r\n\r\n'],
+    ['an invalid status', 'HTTP/1.1 abc OK\r\n\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
     [
       'a length and chunks',
       'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\na',
     ],
-    ['a length that is none', 'HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n'],
+    ['a negative length', 'HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n'],
     ['broken chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n'],
     ['a field without a name', 'HTTP/1.1 200 OK\r\n: x\r\n\r\n'],
     [
-      'another protocol to go on with',
+      'a switch to another protocol',
       'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
     ],
-  ])('is reported as invalid: %s', async (_what, bytes) => {
+  ])('is reported as invalid if it contains %s', async (_what, bytes) => {
     const { exchange } = await speak(bytes)
     expect(exchange).toMatchObject({ ...invalid, address: '127.0.0.1' })
   })
@@ -211,11 +211,11 @@ describe('a malformed response', () => {
     ['half a header', 'HTTP/1.1 200 OK\r\ncontent-le'],
     ['half a body', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc'],
     [
-      'half a body of the last answer',
+      'half a body on a connection that is to be closed',
       'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 10\r\n\r\nabc',
     ],
     ['half a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab'],
-    ['an announcement alone', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+    ['an interim response only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
   ])('is reported as a lost connection if it ends after %s', async (_what, bytes) => {
     const { exchange, server } = await speak(bytes, true)
     expect(exchange).toMatchObject({
@@ -237,7 +237,7 @@ describe('a malformed response', () => {
   })
 })
 
-test('if a server sends two responses to one request, the first is used and the second ignored', async () => {
+test('if a server sends two responses to one request, the client uses the first one', async () => {
   const server = await openRaw((socket, { index }) =>
     socket.write(index === 0 ? ok('first') + ok('smuggled') : ok('second')),
   )

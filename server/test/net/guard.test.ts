@@ -34,7 +34,7 @@ describe('an IP address in a webhook URL', () => {
     '0177.0.0.2',
     '127.0.0.2.',
     '[::ffff:127.0.0.2]',
-  ])('is not connected to if it is not allowed: %s', async (host) => {
+  ])('is refused without a connection if it is forbidden: %s', async (host) => {
     const { other, url } = await bothSides()
     expect(await openWayOut({ allowed: LISTED }).send(url(host))).toMatchObject(
       forbidden(/is a loopback address|maps to an IPv4 address/),
@@ -87,7 +87,7 @@ describe('a webhook URL', () => {
 })
 
 describe('a host name in a webhook URL', () => {
-  test('is connected to at its address if the address is allowed', async () => {
+  test('is connected to at its address if that address is allowed', async () => {
     const { url } = await bothSides()
     const { out } = await openNamed({ 'hooks.test': ['127.0.0.1'] }, { allowed: LISTED })
     expect(await out.send(url('hooks.test'))).toMatchObject({
@@ -96,7 +96,7 @@ describe('a host name in a webhook URL', () => {
     })
   })
 
-  test('is not connected to if its address is forbidden, and the error does not reveal the address', async () => {
+  test('is refused without a connection if its address is forbidden, and the error does not reveal the address', async () => {
     const { url, other } = await bothSides()
     const { out } = await openNamed({ 'hooks.test': ['127.0.0.2'] }, { allowed: LISTED })
     expect(await out.send(url('hooks.test'))).toMatchObject({
@@ -107,19 +107,24 @@ describe('a host name in a webhook URL', () => {
   })
 
   test.each([
-    ['behind', ['127.0.0.1', '127.0.0.2']],
-    ['before', ['127.0.0.2', '127.0.0.1']],
-    ['in the other family', ['127.0.0.1', '::1']],
-    ['in the other family, mapped', ['127.0.0.1', '::ffff:127.0.0.2']],
-    ['in the other family, within NAT64', ['127.0.0.1', '64:ff9b::127.0.0.2']],
-  ])('is not connected to if one of its addresses is forbidden: %s', async (_where, addresses) => {
-    const { url, listed, other } = await bothSides()
-    const { out } = await openNamed({ 'hooks.test': addresses }, { allowed: LISTED })
-    expect(await out.send(url('hooks.test'))).toMatchObject(forbidden(/^the host name resolves to/))
-    expect([listed.connections(), other.connections()]).toEqual([0, 0])
-  })
+    ['the last one', ['127.0.0.1', '127.0.0.2']],
+    ['the first one', ['127.0.0.2', '127.0.0.1']],
+    ['the IPv6 address', ['127.0.0.1', '::1']],
+    ['an IPv4-mapped IPv6 address', ['127.0.0.1', '::ffff:127.0.0.2']],
+    ['a NAT64 address', ['127.0.0.1', '64:ff9b::127.0.0.2']],
+  ])(
+    'is refused without a connection if one of its addresses is forbidden: %s',
+    async (_where, addresses) => {
+      const { url, listed, other } = await bothSides()
+      const { out } = await openNamed({ 'hooks.test': addresses }, { allowed: LISTED })
+      expect(await out.send(url('hooks.test'))).toMatchObject(
+        forbidden(/^the host name resolves to/),
+      )
+      expect([listed.connections(), other.connections()]).toEqual([0, 0])
+    },
+  )
 
-  test('that is an alias is checked by the target of the alias', async () => {
+  test('is checked by the target of its alias, if it is an alias', async () => {
     const { url, other } = await bothSides()
     const zone = {
       'a.test': { cname: 'b.test' },
@@ -145,7 +150,7 @@ describe('a host name in a webhook URL', () => {
     expect(other.connections()).toBe(0)
   })
 
-  test('below localhost means this machine, without a DNS query', async () => {
+  test('below localhost is resolved to this computer, without a DNS query', async () => {
     const { url } = await bothSides()
     const { out, dns } = await openNamed({}, { allowed: `${LISTED}, ::1` })
     for (const host of ['localhost', 'LocalHost.', 'a.b.localhost'])
@@ -178,7 +183,7 @@ describe('a DNS server that changes its response', () => {
     expect([listed.connections(), other.connections()]).toEqual([1, 0])
   })
 
-  test('is not asked about an open connection, which is reused', async () => {
+  test('is not asked again while an open connection is reused', async () => {
     const listed = await openRaw((socket) => socket.write(ok('listed')))
     const { out, dns } = await openNamed({ 'turn.test': turning }, { allowed: LISTED })
     for (let round = 0; round < 3; round += 1)
@@ -205,7 +210,7 @@ describe('a DNS server that changes its response', () => {
 
 describe('a redirect by a webhook receiver', () => {
   test.each([301, 302, 303, 307, 308])(
-    'of status %i is returned as the response',
+    'with the status %i is not followed, and is returned as the response',
     async (status) => {
       const inside = await openReceiver()
       const outside = await openReceiver({
@@ -221,7 +226,7 @@ describe('a redirect by a webhook receiver', () => {
   )
 })
 
-test('a connection is checked again when it is established, before any byte is sent', async () => {
+test('the address of a connection is checked again when it is established, before any byte is sent', async () => {
   const server = await openRaw((socket) => socket.write(ok()))
   // The network is removed from the list after the first check, before the connection is established.
   let allowedNetworks = parseNetworks(LISTED)

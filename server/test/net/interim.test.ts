@@ -39,17 +39,17 @@ async function openServer(answer: (socket: Socket) => unknown) {
 }
 
 test.each([
-  ['nothing', ''],
+  ['none', ''],
   ['one 100', CONTINUE],
-  ['two of them', CONTINUE + CONTINUE],
-  ['one with a header', 'HTTP/1.1 100 Continue\r\nServer: x\r\n\r\n'],
-  ['one of HTTP/1.0', 'HTTP/1.0 100 Continue\r\n\r\n'],
+  ['two 100', CONTINUE + CONTINUE],
+  ['a 100 with a header', 'HTTP/1.1 100 Continue\r\nServer: x\r\n\r\n'],
+  ['a 100 of HTTP/1.0', 'HTTP/1.0 100 Continue\r\n\r\n'],
   ['a 102', 'HTTP/1.1 102 Processing\r\n\r\n'],
   ['a 103', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
   ['a 103 and a 100', `HTTP/1.1 103 Early Hints\r\n\r\n${CONTINUE}`],
   ['a 100 and a 103', `${CONTINUE}HTTP/1.1 103 Early Hints\r\n\r\n`],
 ])(
-  'interim responses before the response do not matter on a reused connection: %s',
+  'interim responses before the response are ignored, and the connection is reused: %s',
   async (_, before) => {
     const server = await openServer((socket) => socket.write(before + response('ok')))
     expect(await server.ask()).toEqual([200, 'ok'])
@@ -58,7 +58,7 @@ test.each([
   },
 )
 
-test('an interim response 100 that arrives byte by byte is accepted', async () => {
+test('an interim response 100 is accepted if it arrives byte by byte', async () => {
   const server = await openServer(async (socket) => {
     for (const byte of CONTINUE + response('ok')) {
       socket.write(byte)

@@ -19,9 +19,9 @@ describe('a host name', () => {
   test.each([
     ['does not exist', 'nobody.test', 'the host name does not exist'],
     ['has no address', 'empty.test', 'the host name has no address'],
-    ['is another name, which does not exist', 'alias.test', 'the host name does not exist'],
-    ['cannot be found out', 'broken.test', 'DNS failed (ESERVFAIL)'],
-    ['is none that DNS knows', '-_-.test', 'the host name does not exist'],
+    ['is an alias of a missing name', 'alias.test', 'the host name does not exist'],
+    ['cannot be resolved', 'broken.test', 'DNS failed (ESERVFAIL)'],
+    ['is unknown to DNS', '-_-.test', 'the host name does not exist'],
   ])('makes the request fail with a reason if the name %s', async (_what, name, detail) => {
     const { out } = await openNamed({
       'empty.test': [],
@@ -32,9 +32,9 @@ describe('a host name', () => {
   })
 
   test.each([
-    ['has no address of IPv6', () => []],
-    ['is broken for IPv6', () => 'SERVFAIL' as const],
-  ])('that %s is reached by IPv4', async (_what, ofIPv6) => {
+    ['has no IPv6 address', () => []],
+    ['cannot be resolved to IPv6', () => 'SERVFAIL' as const],
+  ])('is reached by IPv4 if it %s', async (_what, ofIPv6) => {
     const server = await openRaw((socket) => socket.write(ok('four')))
     const { out } = await openNamed({
       'four.test': (_index, type) => (type === 'A' ? ['127.0.0.1'] : ofIPv6()),
@@ -90,7 +90,7 @@ describe('a DNS server', () => {
     expect(await out.post(post)).toMatchObject(unresolved('DNS failed (ECONNREFUSED)'))
   })
 
-  test('that responds slowly is waited for, although it was fast for other names', async () => {
+  test('that responds slowly is waited for, even if it responded quickly before', async () => {
     // Works like a recursive server: the response is ready at a certain time, however often it was queried before.
     const found = Promise.withResolvers<void>()
     const zone = {
@@ -107,7 +107,7 @@ describe('a DNS server', () => {
     expect(await out.send(`http://slow.test:${server.port}/`)).toMatchObject({ status: 200 })
   })
 
-  test('that does not respond cannot exceed the deadline of the request', async () => {
+  test('that does not respond delays no request beyond its deadline', async () => {
     const { out } = await openNamed({ 'pit.test': 'silence' })
     expect(await out.send('http://pit.test/', { deadlineMs: 200 })).toMatchObject({
       kind: 'failed',
@@ -117,7 +117,7 @@ describe('a DNS server', () => {
     })
   })
 
-  test('that does not respond delays no password hash, and no other name', async () => {
+  test('that does not respond delays neither password hashes nor other host names', async () => {
     // More lookups than libuv has threads.
     const pits = Array.from({ length: 16 }, (_, index) => `pit${index}.test`)
     const { out, dns } = await openNamed({
@@ -141,7 +141,7 @@ describe('a DNS server', () => {
     await Promise.all(stuck)
   })
 
-  test('is asked once by all requests that need the same name at the same time', async () => {
+  test('is asked once by all requests that need the same name at one time', async () => {
     const { out, dns } = await openNamed({ 'many.test': ['127.0.0.1'] })
     const server = await openRaw((socket) => socket.write(ok()))
     const url = `http://many.test:${server.port}/`
@@ -171,7 +171,7 @@ describe('a DNS server', () => {
     expect(timesAsked('other.test')).toBeGreaterThan(before)
   })
 
-  test('that replaces another one in the configuration is used within a minute', async () => {
+  test('that replaces another one in the system configuration is used within a minute', async () => {
     const answered = Promise.withResolvers<string[]>()
     const [old, young] = [
       await openDns({ 'moved.test': ['127.0.0.1'], 'late.test': () => answered.promise }),

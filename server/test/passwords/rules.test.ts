@@ -61,8 +61,8 @@ describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
     ['129 characters', 'Xq7-Zv9kL'.repeat(15).slice(0, 129), 'string_too_long'],
     ['129 marks on a letter', `q${'\u0301'.repeat(128)}`, 'string_too_long'],
     ['129 emoji', '🐴'.repeat(129), 'string_too_long'],
-    ['a common one', 'password1', 'value_error'],
-    ['a common one in other case and width', 'ＰASSword1', 'value_error'],
+    ['a common password', 'password1', 'value_error'],
+    ['a common password in other case and width', 'ＰASSword1', 'value_error'],
   ])('is refused: %s', async (_what, password, type) => {
     const { status, body } = await set(password)
     expect(status).toBe(422)
@@ -87,7 +87,7 @@ describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
 test.each([
   ['for a new user', '/api/admin/users', () => ({ tenant_id: clinic.id })],
   ['by registering', '/api/auth/register', () => ({ subdomain: 'north' })],
-])('rejects a password with the name of the address, %s', async (...way) => {
+])('a password with the name of the e-mail address is rejected, %s', async (...way) => {
   const [, path, of] = way
   for (const password of ['xx-Gregor-99', 'xx-ＧＲＥＧＯＲ-99']) {
     const { status, body } = await service.call('POST', path, {
@@ -98,7 +98,7 @@ test.each([
   }
 })
 
-test('a password is accepted whether it is typed composed, decomposed or in full width', async () => {
+test('a password is accepted whether its letters are composed, decomposed or in full width', async () => {
   const person = await newColleague(service, clinic)
   const password = 'Ångström-Pferd-9'
   await service.call('PUT', '/api/users/me/password', {

@@ -58,7 +58,7 @@ test('the access log of a patient lists who did what, when, from where and under
   })
 })
 
-test("each user's access log lists only the break-glass grants that were needed, the latest per patient", async () => {
+test("each user's access log lists only the break-glass grants that were necessary, the latest per patient", async () => {
   const near = await scene.patient()
   const far = await scene.patient({ department_id: scene.elsewhere })
   const came = await scene.patient({ department_id: scene.elsewhere })
@@ -93,7 +93,7 @@ test("each user's access log lists only the break-glass grants that were needed,
   }
 })
 
-test('many accesses are paged by key, and each access is listed once', async () => {
+test('many accesses are split into pages, and each access is listed once', async () => {
   const { id } = await scene.patient()
   for (let n = 0; n < 4; n += 1) await scene.as('nurse')('GET', at(id))
   const seen: number[] = []
@@ -117,7 +117,7 @@ test('auditors who can see the patient can read the access log, and other roles 
   expect((await scene.as('auditor')('GET', at(id, '/export'))).status).toBe(403)
 })
 
-test('an export contains the record with all its accesses, even beyond one page', async () => {
+test('an export of a patient contains the record with all accesses, even if those exceed one page', async () => {
   const { id } = await scene.patient({ full_name: 'Ex Port', notes: 'All of it.' })
   await service.database.sql(
     `insert into journal (tenant_id, action, resource_type, resource_id, is_access)
@@ -148,7 +148,7 @@ describe('the journal entry of reading a patient', () => {
       )
     ).map(({ action }) => action)
 
-  test('exists before the response arrives, and does not exist for refused requests', async () => {
+  test('is written before the response is sent, and not written for refused requests', async () => {
     const { id } = await scene.patient({ full_name: 'Watched' })
     const doctor = scene.as('doctor')
     const hidden = scene.as(await scene.newcomer({ department_id: scene.elsewhere }))

@@ -108,7 +108,7 @@ beforeAll(async () => {
 
 const told = (text: string) => MARKS.filter((mark) => mark.test(text)).map(String)
 
-test('no row of any table contains patient fields, as text or as bytes', async () => {
+test('no row of any table contains unencrypted patient fields, as text or as bytes', async () => {
   const text = await everythingIn(service.database)
   // The text covers the whole database, including binary columns.
   expect(text).toContain('patient.break_glass')

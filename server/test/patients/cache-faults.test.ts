@@ -71,17 +71,17 @@ test("the check detects a stale patient in one node's cache from another node, a
 test.each([
   ['another department', 'update patients set department_id = $2 where id = $1', 'department_id'],
   [
-    'another content at the same version',
+    'other contents of the same version',
     `update patients set sealed_notes = null where id = $1 and $2 > 0`,
     'notes',
   ],
   [
-    'a field that was cut',
+    'a truncated field',
     `update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1 and $2 > 0`,
     'notes cannot be decrypted',
   ],
-  ['no such patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
-])('the check reports %s by name', async (_, change, differs) => {
+  ['a missing patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
+])('the check names the difference between cache and database: %s', async (_, change, differs) => {
   const id = await held()
   await here.database.sql(change, [id, scene.elsewhere])
   await compare(here)
@@ -104,7 +104,7 @@ test('the check reports nothing for a consistent cache after changes, deletions 
   expect(await findings()).toEqual([])
 })
 
-test('the check reports nothing for a change that is notified between its two readings', async () => {
+test('the check reports nothing for a change that is notified between its two reads', async () => {
   const id = await held()
   await here.database.sql('update patients set version = 7 where id = $1', [id])
   await look(there)

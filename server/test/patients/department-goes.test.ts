@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-test('deleting a department removes it from all its patients, beyond the usual time limit', async () => {
+test('deleting a department removes it from all its patients, even if that exceeds the usual time limit', async () => {
   const service = await openService()
   const { sql } = service.database
   const { as, clinic, elsewhere, patient } = await openPatientScene(service)

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('recomputes outdated search tokens in every tenant, and skips undecryptable patients', async () => {
+it('the upkeep recomputes outdated search tokens in every tenant, and skips undecryptable patients', async () => {
   const service = await openService()
   const { sql } = service.database
   const [north, south] = [await openPatientScene(service), await openPatientScene(service)]

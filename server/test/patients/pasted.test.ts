@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('stores pasted numbers without direction marks, and pasted lines without surrounding quotes', async () => {
+it('pasted numbers are stored without direction marks, and pasted lines without surrounding quotes', async () => {
   const scene = await openPatientScene(await openService())
   const patient = await scene.patient({
     full_name: '“Paula Patient”',
@@ -20,7 +20,7 @@ it('stores pasted numbers without direction marks, and pasted lines without surr
   )
 })
 
-it('rejects a number that consists only of direction marks and quotes', async () => {
+it('a pasted number is rejected if it consists only of direction marks and quotes', async () => {
   const scene = await openPatientScene(await openService())
   const { status, body } = await scene.as('admin')('POST', '/api/patients', {
     full_name: 'Paula',

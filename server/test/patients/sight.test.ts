@@ -47,7 +47,7 @@ const SEEN: Record<string, readonly (typeof EVERYONE)[number][]> = {
   homeless: [],
 }
 
-describe.each(Object.entries(SEEN))('the caller %s', (who, places) => {
+describe.each(Object.entries(SEEN))('a caller with this role and department: %s', (who, places) => {
   const call: Call = (...args) => (seers[who] as Call)(...args)
   const seen = () => places.map((place) => patients[place]).sort((a, b) => a - b)
 
@@ -105,7 +105,7 @@ test('a duplicate identifier is reported only to users who can see the other pat
 })
 
 describe.each(['receptionist', 'auditor'] as const)('a record read by the role %s', (role) => {
-  test('lacks the clinical fields, and says so', async () => {
+  test('lacks the clinical fields, and says that they were left out', async () => {
     const shown = [
       (await scene.as(role)('GET', `/api/patients/${patients.here}`)).body,
       (await scene.as(role)('GET', '/api/patients')).body.items[0],
@@ -158,7 +158,7 @@ test("a moved user sees the other department's patients within a second, on anot
   }
 })
 
-test('only users who see all patients see those of a deleted department', async () => {
+test('only users who see all patients see the patients of a deleted department', async () => {
   const admin = scene.as('admin')
   const { body: department } = await admin('POST', '/api/admin/departments', { name: 'Closing' })
   const { id } = await scene.patient({ department_id: department.id })

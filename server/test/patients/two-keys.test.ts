@@ -46,7 +46,7 @@ beforeAll(async () => {
   keys = rows.map(({ id }) => id)
 })
 
-test('during a rotation, a patient under the old key can be read and found, and identifiers stay unique', async () => {
+test('during a rotation, a patient encrypted with the old key can be read and found, and identifiers stay unique', async () => {
   expect(keys).toHaveLength(2)
   const read = await scene.as('doctor')('GET', `/api/patients/${patient}`)
   expect(read).toMatchObject({ status: 200, body: { full_name: 'Kay Keys' } })
@@ -58,7 +58,7 @@ test('during a rotation, a patient under the old key can be read and found, and 
   expect(await tokens()).toEqual({ [keys[0] as number]: 4 })
 })
 
-test('during a rotation, a changed record gets the new key, and is found until the old key is destroyed', async () => {
+test('during a rotation, a changed record is encrypted with the new key, and is found until the old key is destroyed', async () => {
   const path = `/api/patients/${patient}`
   expect((await scene.as('doctor')('PUT', path, { notes: 'x' })).status).toBe(200)
   const [row] = await service.database.sql('select data_key_id from patients where id = $1', [

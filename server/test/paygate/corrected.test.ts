@@ -6,7 +6,7 @@ import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
 import { openPaidClinic, untilRow } from './clinic.ts'
 
-test('a payment whose tenant was corrected is applied to that tenant, and encrypted for it', async () => {
+test('a payment whose tenant was corrected is applied to that tenant, and encrypted for that tenant', async () => {
   const scene = await openPaidClinic()
   const { clinic, root, service } = scene
   const payment = scene.pay('p1', { amount: { value: 'much', currency: 'EUR' } })

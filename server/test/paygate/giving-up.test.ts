@@ -7,7 +7,7 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { openPaidClinic, settingsOf, untilRow } from './clinic.ts'
 
-test('the day until a notification fails starts again when the credentials are accepted again', async () => {
+test('the day after which a notification fails starts again when the API accepts the credentials again', async () => {
   const scene = await openPaidClinic()
   scene.paygate.changeKey('another')
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
@@ -31,7 +31,7 @@ test('the day until a notification fails starts again when the credentials are a
   expect(away).toMatchObject({ state: 'received', tries: 1 })
 })
 
-test('the day until a notification fails does not run while no node could ask the API', async () => {
+test('the day after which a notification fails does not include time in which no node could query the API', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
   await scene.service.database.sql(
@@ -50,7 +50,7 @@ test('the day until a notification fails does not run while no node could ask th
   expect(row).toMatchObject({ state: 'received', tries: 1 })
 })
 
-describe('a notification that is still pending after the retention', () => {
+describe('a notification that is still pending after the retention period', () => {
   /** Creates a notification whose verification the API refused. No node queries the API any longer. */
   async function openForgotten(isAsked: boolean) {
     const scene = await openPaidClinic({ role: 'api' })
@@ -99,7 +99,7 @@ describe('a notification that is still pending after the retention', () => {
     expect(await rows()).toMatchObject([{ state: 'failed', reason: 'not_configured' }])
   })
 
-  test('is left to the node that is currently verifying it', async () => {
+  test('is left to the node that is verifying it', async () => {
     const { rows, tidy, service } = await openForgotten(true)
     await service.database.sql(
       "update payment_notifications set leased_until = now() + interval '31 days'",

@@ -7,7 +7,7 @@ import { PLAIN, startService, tokenOf } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('a kill during verification loses no notification, and no notification is applied twice', {
+test('a service killed during verification loses no notification, and applies none twice', {
   timeout: 180_000,
 }, async () => {
   const paygate = await openPaygateApi()

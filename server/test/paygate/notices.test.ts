@@ -11,7 +11,7 @@ const TAKEN = { status: 200, body: { received: true } }
 
 let scene: PaidClinic
 
-describe('a notification of paygate', () => {
+describe('a paygate notification', () => {
   beforeEach(async () => {
     scene = await openPaidClinic()
   })
@@ -38,7 +38,7 @@ describe('a notification of paygate', () => {
       expect(told).not.toContain(word)
   })
 
-  test('gets its response while the API stalls: only the background work waits', async () => {
+  test('gets its response while the API does not respond, because only background work waits for the API', async () => {
     const payment = scene.pay('p1')
     scene.paygate.misbehave(() => 'stall')
     expect(await scene.send(scene.paygate.noticeOf('payment.succeeded', payment))).toMatchObject(
@@ -51,7 +51,7 @@ describe('a notification of paygate', () => {
     await untilRow(scene, { state: 'applied' })
   })
 
-  test('is verified again after 5 seconds if the API lags, and is then applied', async () => {
+  test('is verified again after 5 seconds if the API still returns the old state, and is then applied', async () => {
     const payment = scene.pay('p1', { status: 'pending' })
     const notice = scene.paygate.noticeOf('payment.succeeded', { ...payment, status: 'succeeded' })
     await scene.send(notice)
@@ -64,7 +64,7 @@ describe('a notification of paygate', () => {
     expect(await scene.payments()).toMatchObject([{ status: 'succeeded' }])
   })
 
-  test('fails after the API has denied the payment for a day, and is verified immediately if sent again', async () => {
+  test('fails if the API has denied the payment for a day, and is verified immediately when sent again', async () => {
     const payment = scene.pay('p1', { status: 'pending' })
     const notice = scene.paygate.noticeOf('payment.succeeded', { ...payment, status: 'succeeded' })
     await scene.send(notice)
@@ -80,7 +80,7 @@ describe('a notification of paygate', () => {
     expect(await scene.entries()).toHaveLength(1)
   })
 
-  test('waits while the API refuses the credentials, and the health report shows that', async () => {
+  test('waits while the API refuses the credentials, and the health report says so', async () => {
     scene.paygate.changeKey('another')
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     await untilRow(scene, { state: 'received', reason: 'provider_refused' })
@@ -102,7 +102,7 @@ describe('a notification of paygate', () => {
     expect(paygate.asked).toEqual([])
   })
 
-  test("is ordered by the database's clock among open states, not by a node's clock", async () => {
+  test("about an open state is ordered by the database's clock, not by a node's clock", async () => {
     const late = await openService({
       background: ['payments'],
       database: scene.service.database,
@@ -180,7 +180,7 @@ const untilSomething = (isSo: () => Promise<boolean>) =>
   until('it is so', async () => (await isSo()) || undefined)
 
 describe('a paygate request is not stored if it', () => {
-  test('comes from an address outside the networks, with any X-Forwarded-For', async () => {
+  test('comes from an address outside the allowed networks, with any X-Forwarded-For', async () => {
     scene = await openPaidClinic({ config: { TRUSTED_PROXIES: 1 } })
     const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
     const from = (address: string) => scene.send(notice, { 'x-forwarded-for': address })
@@ -204,7 +204,7 @@ describe('a paygate request is not stored if it', () => {
   })
 })
 
-test('notifications are kept while paygate is not configured, and verified later', async () => {
+test('paygate notifications are kept while paygate is not configured, and verified later', async () => {
   scene = await openPaidClinic()
   const nothing = Object.fromEntries(
     Object.keys(settingsOf(scene.paygate)).map((name) => [name, undefined]),

@@ -12,7 +12,7 @@ const later = (reason: string, forGood = false) => ({ is: 'later', reason, forGo
 const SECRETS = [SHOP.key, CREDENTIALS, CREDENTIALS.slice('Basic '.length)]
 
 describe('a notification of a payment', () => {
-  test('is trusted only as far as the API confirms the payment', async () => {
+  test('changes only what the API confirms about the payment', async () => {
     const { paygate, read } = await openScene()
     const real = paygate.put({ id: 'p1', ...OF_SEVEN })
     const told = { ...real, amount: { value: '1.00', currency: 'USD' }, metadata: { tenant_id: 1 } }
@@ -38,7 +38,7 @@ describe('a notification of a payment', () => {
     })
   })
 
-  test('is not trusted when its object says more than its event', async () => {
+  test('is not trusted if its object claims more than its event', async () => {
     const { paygate, read } = await openScene()
     const pending = paygate.put({ id: 'p1', status: 'pending', ...OF_SEVEN })
     const notice = paygate.noticeOf('payment.pending', { ...pending, status: 'succeeded' })
@@ -57,7 +57,7 @@ describe('a notification of a payment', () => {
     },
   )
 
-  test('is accepted if it is older than the payment state in the API', async () => {
+  test('is accepted if the API returns a newer state of the payment', async () => {
     const { paygate, read } = await openScene()
     const told = paygate.put({ id: 'p1', ...OF_SEVEN })
     const notice = paygate.noticeOf('payment.waiting_for_capture', {
@@ -68,7 +68,7 @@ describe('a notification of a payment', () => {
   })
 
   test.each(['../refunds', 'a/b', 'a?b', 'p1#', 'x'.repeat(65), 'é'])(
-    'is never verified if its payment ID is %j',
+    'is never sent to the API if its payment ID is %j',
     async (id) => {
       const { paygate, read } = await openScene()
       const notice = paygate.noticeOf('payment.succeeded', { id } as ApiPayment)
@@ -77,7 +77,7 @@ describe('a notification of a payment', () => {
     },
   )
 
-  test('of another kind is ignored without a request to the API', async () => {
+  test('is ignored without a request to the API if it is of another kind', async () => {
     const { paygate, read } = await openScene()
     const notice = paygate.noticeOf('payout.succeeded', { id: 'p1' } as ApiPayment)
     expect(await read(notice)).toEqual({ is: 'ignored' })
@@ -97,7 +97,7 @@ describe('a notification of a refund', () => {
     return { ...scene, refund, notice }
   }
 
-  test('is trusted only as far as the API confirms its payment', async () => {
+  test('changes only what the API confirms about its payment', async () => {
     const { paygate, notice, read } = await openRefund()
     expect(await read(notice)).toMatchObject({ facts: { amount: 10_000, amount_refunded: 4_000 } })
     expect(paygate.asked.map(({ path }) => path)).toEqual(['refunds/r1', 'payments/p1'])
@@ -108,14 +108,14 @@ describe('a notification of a refund', () => {
     expect(await read(notice)).toEqual(later('not_confirmed'))
   })
 
-  test('is verified again if the payment does not include it yet', async () => {
+  test('is verified again if the payment does not include the refund yet', async () => {
     const { paygate, notice, read } = await openRefund('succeeded', '0.00')
     expect(await read(notice)).toEqual(later('not_confirmed'))
     paygate.put({ id: 'p1', refunded_amount: sum('60.00') })
     expect(await read(notice)).toMatchObject({ facts: { amount_refunded: 6_000 } })
   })
 
-  test('is not followed if the refund contains a payment ID that cannot be part of a path', async () => {
+  test('is not followed to the payment if the refund contains a payment ID that is unsafe in a path', async () => {
     const { paygate, refund, notice, read } = await openRefund()
     paygate.refunds.set('r1', { ...refund, payment_id: '../payments/p2' })
     expect(await read(notice)).toEqual({ is: 'failed', reason: 'unreadable' })
@@ -123,7 +123,7 @@ describe('a notification of a refund', () => {
   })
 })
 
-describe('the API of paygate', () => {
+describe('the paygate API', () => {
   async function openPayment(misbehaviour?: Misbehaviour) {
     const scene = await openScene()
     const payment = scene.paygate.put({ id: 'p1', ...OF_SEVEN })
@@ -136,30 +136,30 @@ describe('the API of paygate', () => {
   test.each<[string, Misbehaviour]>([
     ['is busy', { status: 429, headers: { 'retry-after': '60' } }],
     ['fails', { status: 500 }],
-    ['is being repaired', { status: 503, body: '<html>' }],
+    ['is unavailable', { status: 503, body: '<html>' }],
     ['answers HTML', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
     ['answers a list', { status: 200, body: '[]' }],
-    ['answers nothing', { status: 204 }],
+    ['answers without a body', { status: 204 }],
     ['answers bytes that are no text', { status: 200, body: '\u0000' }],
-    ['refuses the question', { status: 400 }],
-    ['breaks off', 'reset'],
-    ['answers too much', { status: 200, body: `{"x":"${'x'.repeat(1024 * 1024)}"}` }],
-    ['answers of another payment', { status: 200, body: SAID.replace('p1', 'p2') }],
-    ['answers of none', { status: 200, body: '{}' }],
+    ['rejects the request', { status: 400 }],
+    ['closes the connection', 'reset'],
+    ['answers with too many bytes', { status: 200, body: `{"x":"${'x'.repeat(1024 * 1024)}"}` }],
+    ['answers with another payment', { status: 200, body: SAID.replace('p1', 'p2') }],
+    ['answers with no payment', { status: 200, body: '{}' }],
     ['answers as if it had made it', { status: 201, body: SAID }],
-  ])('is asked again if it %s', async (_what, misbehaviour) => {
+  ])('is queried again if it %s', async (_what, misbehaviour) => {
     const { read } = await openPayment(misbehaviour)
     expect(await read()).toEqual(later('provider_away'))
   })
 
-  test('is asked again if it does not know the payment, because it may only lag', async () => {
+  test('is queried again if it does not know the payment, because it may be outdated', async () => {
     const { paygate, read } = await openPayment()
     paygate.payments.clear()
     expect(await read()).toEqual(later('not_confirmed'))
   })
 
   test.each([401, 403])(
-    'pauses verification if it refuses the credentials (%i)',
+    'makes verification pause if it refuses the credentials with the status %i',
     async (status) => {
       const { paygate, read } = await openPayment({ status })
       expect(await read()).toEqual(later('provider_refused', true))
@@ -168,7 +168,7 @@ describe('the API of paygate', () => {
     },
   )
 
-  test('is not followed to a redirect, so that the credentials stay with paygate', async () => {
+  test('is not queried at a redirect target, so that the credentials stay with paygate', async () => {
     const other = await openReceiver()
     for (const status of [301, 302, 303, 307, 308]) {
       const { read } = await openPayment({
@@ -180,7 +180,7 @@ describe('the API of paygate', () => {
     expect(other.received).toEqual([])
   })
 
-  test('has 10 seconds to respond to every request', async () => {
+  test('has 10 seconds to respond to each request', async () => {
     const { api, cut, requests } = await openScene()
     await api.payment('p1', cut.signal)
     await api.refund('r1', cut.signal)
@@ -188,7 +188,7 @@ describe('the API of paygate', () => {
     expect(requests.map(({ deadlineMs }) => deadlineMs)).toEqual([10_000, 10_000, 10_000])
   })
 
-  test('is abandoned on shutdown if it stalls', async () => {
+  test('is not waited for on shutdown', async () => {
     const { paygate, cut, read } = await openPayment('stall')
     const reading = read()
     await eventually('it is asked', () => paygate.open() === 1)
@@ -197,7 +197,7 @@ describe('the API of paygate', () => {
     await eventually('it is left', () => paygate.open() === 0)
   })
 
-  test('gets at most eight concurrent requests, and the others in turn', async () => {
+  test('gets at most eight concurrent requests, and the other requests afterwards', async () => {
     const { paygate, read } = await openPayment('stall')
     const readings = Array.from({ length: 30 }, read)
     for (let round = 0; round < 4; round += 1) {
@@ -210,7 +210,7 @@ describe('the API of paygate', () => {
     expect(paygate.mostOpen()).toBe(8)
   })
 
-  test('is taken to respond at the time of the request, not at the start of the wait', async () => {
+  test('is assumed to return the state at the time of the request, not of the response', async () => {
     const { paygate, clock, api, cut, read } = await openPayment('stall')
     const first = Array.from({ length: 8 }, read)
     await eventually('eight are asked', () => paygate.asked.length === 8)

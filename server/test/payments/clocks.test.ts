@@ -6,7 +6,7 @@ import { openPaidClinic, type PaidClinic, settingsOf, untilRow } from '../paygat
 import { openService, type Service } from '../support/service.ts'
 import { openPaymentScene } from './scene.ts'
 
-test("notifications are processed immediately on other nodes if the receiving node's clock is ahead", async () => {
+test("notifications are processed immediately on other nodes even if the receiving node's clock is ahead", async () => {
   const ahead = await openPaymentScene({ role: 'api' })
   ahead.service.clock.advance(2 * HOUR)
   await openService({ background: ['payments'], database: ahead.service.database })
@@ -33,7 +33,7 @@ async function openHeldUp(): Promise<PaidClinic> {
   return scene
 }
 
-test('a notification that a wrong clock has delayed for hours becomes due', async () => {
+test('a notification that a wrong clock has delayed for hours becomes due again', async () => {
   const scene = await openHeldUp()
   expect(await scene.rows()).toMatchObject([{ state: 'received', reason: 'provider_away' }])
   await tidy(scene.service)

@@ -44,7 +44,7 @@ async function openLate() {
   }
 }
 
-test('a worker whose lease another worker took has no effect, before or after the other one ends', async () => {
+test('a worker has no effect once another worker took its lease, before or after the other one ends', async () => {
   const { late, holder, apply, release, row } = await openLate()
   const before = await row()
   expect(before).toMatchObject({ state: 'received', attempts: 2 })
@@ -109,7 +109,7 @@ test('an unreadable notification is retried after its lease, and blocks no other
 })
 
 test.each([
-  ['its key is back', (at: PaymentScene, id: number) => at.process(id)],
+  ['its key is available again', (at: PaymentScene, id: number) => at.process(id)],
   ['it is sent again', (at: PaymentScene, _id: number, told: object) => at.send(told)],
 ])(
   'an undecryptable notification stays failed until %s, and blocks no other notification',
@@ -132,7 +132,7 @@ test.each([
     expect(row).toMatchObject({ state: 'failed', reason: 'does_not_open', due_at: null })
     const stays = { status: 200, body: { state: 'failed', reason: 'does_not_open' } }
     expect(await at.process(row?.id)).toMatchObject(stays)
-    if (what === 'its key is back') await flip()
+    if (what === 'its key is available again') await flip()
     expect(await mend(at, row?.id, lost)).toMatchObject({ status: 200 })
     await at.untilSettled()
     expect(await at.rowsOf(lost.id)).toMatchObject([{ state: 'applied', reason: null }])

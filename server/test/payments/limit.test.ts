@@ -6,7 +6,7 @@ import { openService } from '../support/service.ts'
 
 const PATHS = ['/webhooks/cardnet', '/webhooks/paygate']
 
-test.each(PATHS)('%s answers 429 beyond PAYMENT_RATE_LIMIT_PER_MINUTE', async (path) => {
+test.each(PATHS)('%s answers 429 above the limit PAYMENT_RATE_LIMIT_PER_MINUTE', async (path) => {
   const service = await openService({
     config: { ...settingsOf(await openPaygateApi()), PAYMENT_RATE_LIMIT_PER_MINUTE: 3 },
   })

@@ -48,7 +48,7 @@ async function openLocked() {
   }
 }
 
-test('applying notifications locks them in the order of their keys, not of their arrival', async () => {
+test('applying notifications locks their rows in the order of their keys, not of their arrival', async () => {
   const { scene, expectFree } = await openLocked()
   const claimed = await scene.service.database.sql(
     'select id, attempts, armed_at from payment_notifications order by id',
@@ -75,13 +75,13 @@ async function arrivalsOf({ service }: PaymentScene) {
     })
 }
 
-test('receiving repeated notifications locks them in the byte order of their keys', async () => {
+test('storing repeated notifications locks their rows in the byte order of their keys', async () => {
   const { scene, expectFree } = await openLocked()
   const take = await arrivalsOf(scene)
   await expectFree(Promise.all([take(SECOND, 'verified'), take(FIRST, 'verified')]))
 })
 
-test('signed notifications are not delayed while unsigned ones wait for room', async () => {
+test('signed notifications are not delayed while unsigned ones wait for free space', async () => {
   const scene = await openPaymentScene({ role: 'api' })
   const take = await arrivalsOf(scene)
   const holder = new pg.Client({ connectionString: scene.service.database.url })
@@ -106,7 +106,7 @@ test('signed notifications are not delayed while unsigned ones wait for room', a
   expect((await strangers).filter(({ status }) => status === 'rejected')).toEqual([])
 })
 
-test('only the notification that the database refuses is rejected, and not its whole batch', async () => {
+test('only the notification that the database refuses is rejected, not the other ones of its batch', async () => {
   const scene = await openPaymentScene({ role: 'api' })
   const take = await arrivalsOf(scene)
   const keys = ['a', 'b', 'never\0stored', 'c', 'd']

@@ -9,7 +9,7 @@ import { openPaymentScene, senderTo } from './scene.ts'
 
 const never = new AbortController().signal
 
-test('of 32 concurrent copies on two nodes, each is answered 200 and counted, and one is applied', async () => {
+test('each of 32 concurrent copies of a notification on two nodes is answered 200 and counted, and one is applied', async () => {
   const at = await openPaymentScene()
   const second = senderTo(
     await openService({ background: ['payments'], database: at.service.database }),
@@ -25,7 +25,7 @@ test('of 32 concurrent copies on two nodes, each is answered 200 and counted, an
   expect(await at.entriesOf('pay_raced')).toHaveLength(1)
 })
 
-test('concurrent notifications on two nodes reach the same state in any order', async () => {
+test('concurrent notifications on two nodes lead to the same payment state in any order', async () => {
   const at = await openPaymentScene()
   const second = senderTo(
     await openService({ background: ['payments'], database: at.service.database }),
@@ -55,7 +55,7 @@ test('concurrent notifications on two nodes reach the same state in any order', 
   }
 })
 
-test('a repeat after the retention, when only the payment is left, changes nothing', async () => {
+test('a repeated notification changes nothing after the retention period, when only the payment is left', async () => {
   const at = await openPaymentScene()
   const told = at.about('refunded', 'pay_old', { amount_refunded: 400 })
   await at.settle(told)
@@ -70,7 +70,7 @@ test('a repeat after the retention, when only the payment is left, changes nothi
   expect(await at.entriesOf('pay_old')).toHaveLength(1)
 })
 
-test('a signed pending notification is kept beyond the retention', async () => {
+test('a signed pending notification is kept beyond the retention period', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const told = at.about('succeeded', 'pay_waiting')
   await at.send(told)
@@ -80,7 +80,7 @@ test('a signed pending notification is kept beyond the retention', async () => {
   expect(await at.rowsOf(told.id)).toMatchObject([{ state: 'received' }])
 })
 
-test('an expired lease is taken over, and its former holder changes nothing', async () => {
+test('an expired lease is taken over, and its former holder then changes nothing', async () => {
   const at = await openPaymentScene({ role: 'api' })
   const told = at.about('succeeded', 'pay_leased')
   await at.send(told)

@@ -21,7 +21,7 @@ test.each([
   expect(entry?.changes.after).toMatchObject({ test: true })
 })
 
-test('no other payment of cardnet is marked as a test', async () => {
+test('a payment of cardnet without these flags is not marked as a test', async () => {
   await at.settle(at.about('succeeded', 'pay_live', { livemode: true }))
   await at.settle(at.about('succeeded', 'pay_plain'))
   for (const id of ['pay_live', 'pay_plain']) {
@@ -62,14 +62,14 @@ test.each([
   expect((await at.payment(`pay_${written}`))?.amount).toBe(amount)
 })
 
-test('a signed notification with a byte-order mark is accepted', async () => {
+test('a signed notification that starts with a byte order mark is accepted', async () => {
   const told = at.about('succeeded', 'pay_bom')
   expect((await at.send(Buffer.from(`\ufeff${JSON.stringify(told)}`))).status).toBe(200)
   await at.untilSettled()
   expect(await at.payment('pay_bom')).toMatchObject({ status: 'succeeded' })
 })
 
-test('a byte-order mark is accepted at the start of any JSON body', async () => {
+test('any JSON body may start with a byte order mark', async () => {
   const { status } = await at.service.call('PUT', '/api/preferences/theme', {
     token: at.root.token,
     payload: Buffer.from('\ufeff{"theme":"dark"}'),

@@ -28,8 +28,8 @@ const processLater = (id: number, token = at.root.token) =>
 
 const states = async (eventId: string) => (await at.rowsOf(eventId)).map(({ state }) => state)
 
-describe('a provider without a configured secret', () => {
-  test('gets the usual response, and its notification is stored unverified, for superadmins only', async () => {
+describe('a payment provider without a configured secret', () => {
+  test('gets the usual response, and its notification is stored as unverified, visible only to superadmins', async () => {
     const told = at.about('succeeded', 'pay_unproven')
     for (const signature of [undefined, null, 'nonsense'])
       expect(await at.send(told, signature === undefined ? {} : { signature })).toMatchObject({
@@ -51,7 +51,7 @@ describe('a provider without a configured secret', () => {
     expect(JSON.parse((await at.get(path)).body.body)).toEqual(told)
   })
 
-  test('allows superadmins to discard its unverified notifications, and that is journaled', async () => {
+  test('has unverified notifications that superadmins can discard, which is journaled', async () => {
     await at.send(at.about('succeeded', 'pay_discarded'))
     const discard = (body: object, token = at.root.token) =>
       later.call('POST', '/api/admin/payment-notifications/discard', { token, body })
@@ -85,12 +85,12 @@ describe('a provider without a configured secret', () => {
     expect(await at.payment('pay_forced')).toBeUndefined()
   })
 
-  test('still rejects a notification that cannot be stored', async () => {
+  test('still gets an error for a notification that cannot be stored', async () => {
     expect((await at.send('{}')).status).toBe(422)
   })
 })
 
-describe('a provider that is not configured', () => {
+describe('a payment provider that is not configured', () => {
   test.each(['/webhooks/cardnet', '/webhooks/paygate'])(
     'gets 413 for notifications over 16 KiB at %s',
     async (path) => {
@@ -132,7 +132,7 @@ describe('a provider that is not configured', () => {
     expect(await health()).toBe('ok')
   })
 
-  test('has at most 64 MiB of unverified notifications stored', async () => {
+  test('has at most 64 MiB of its notifications stored', async () => {
     await at.service.database.sql(`
       insert into payment_notifications (provider, event_key, type, state, reason, holds_key, received_at, armed_at,
         seal_id, sealed_body)
@@ -151,8 +151,8 @@ describe('a provider that is not configured', () => {
   })
 })
 
-describe('once a secret is configured for the provider', () => {
-  test('verifies earlier signed notifications by their time of arrival', async () => {
+describe('once a secret is configured, the payment provider', () => {
+  test('gets earlier signed notifications verified by their time of arrival', async () => {
     const told = at.about('succeeded', 'pay_proven')
     await at.send(told)
     later.clock.advance(10 * MINUTE)
@@ -169,21 +169,24 @@ describe('once a secret is configured for the provider', () => {
 
   test.each([
     ['was not signed', { signature: null }],
-    ['was signed by another secret', { secret: OTHER_SECRET }],
-    ['was old when it came', { t: Math.floor(Date.now() / 1000) - 400 }],
-  ])('never verifies %s, however often any caller retries', async (_what, options) => {
-    const told = at.about('succeeded', 'pay_never')
-    await at.send(told, options)
-    const [row] = await at.rowsOf(told.id)
-    for (let again = 0; again < 2; again++)
-      expect(await processLater(row?.id)).toMatchObject({
-        status: 200,
-        body: { state: 'unverified', reason: 'invalid_signature' },
-      })
-    expect(await at.payment('pay_never')).toBeUndefined()
-  })
+    ['was signed with another secret', { secret: OTHER_SECRET }],
+    ['was already old when it arrived', { t: Math.floor(Date.now() / 1000) - 400 }],
+  ])(
+    'never gets a notification verified that %s, however often anybody retries',
+    async (_what, options) => {
+      const told = at.about('succeeded', 'pay_never')
+      await at.send(told, options)
+      const [row] = await at.rowsOf(told.id)
+      for (let again = 0; again < 2; again++)
+        expect(await processLater(row?.id)).toMatchObject({
+          status: 200,
+          body: { state: 'unverified', reason: 'invalid_signature' },
+        })
+      expect(await at.payment('pay_never')).toBeUndefined()
+    },
+  )
 
-  test('accepts the genuine notification of an event despite an unverified one', async () => {
+  test('gets its genuine notification accepted despite an unverified one of the same event', async () => {
     const told = at.about('succeeded', 'pay_true')
     await at.send({ ...told, data: {} }, { signature: null })
     expect((await sendLater(told)).status).toBe(200)
@@ -207,7 +210,7 @@ describe('once a secret is configured for the provider', () => {
     expect(await at.payment('pay_both')).toMatchObject({ amount_refunded: 100 })
   })
 
-  test('hides unverified notifications from the admin of a tenant', async () => {
+  test('has its unverified notifications hidden from the admin of a tenant', async () => {
     const told = at.about('succeeded', 'pay_hidden')
     await at.send(told)
     const [row] = await at.rowsOf(told.id)
@@ -234,7 +237,7 @@ test('unverified notifications are deleted after 7 days', async () => {
   expect(await at.rowsOf(told.id)).toEqual([])
 })
 
-test('at 10,000 unverified notifications, unsigned ones get 429, health degrades, signed ones are accepted', async () => {
+test('at 10,000 unverified notifications, unsigned ones get 429, the health is degraded, and signed ones are accepted', async () => {
   const [row] = await database.sql<{ n: number }>(
     "select count(*)::int as n from payment_notifications where state = 'unverified'",
   )
@@ -279,7 +282,7 @@ async function makeRoomAndSend(told: object) {
   expect((await at.send(told)).status).toBe(200)
 }
 
-test('two notifications of one event that are verified concurrently are applied, the second without effect', async () => {
+test('two notifications of one event that are verified concurrently are applied, and the second has no effect', async () => {
   const told = at.about('refunded', 'pay_twins', { amount_refunded: 100 })
   for (let copy = 0; copy < 4; copy += 1) await makeRoomAndSend(told)
   const rows = await at.rowsOf(told.id)
@@ -298,7 +301,7 @@ test('two notifications of one event that are verified concurrently are applied,
   expect(await at.payment('pay_twins')).toMatchObject({ amount_refunded: 100 })
 })
 
-test('verification continues without a key that another notification takes in the meantime', async () => {
+test('verification continues without the key of a notification if another notification takes that key', async () => {
   const told = at.about('succeeded', 'pay_keyless')
   for (let copy = 0; copy < 2; copy += 1) await makeRoomAndSend(told)
   const [one, other] = await at.rowsOf(told.id)
@@ -323,7 +326,7 @@ test('verification continues without a key that another notification takes in th
   ])
 })
 
-test('the tests above sign in the same way as cardnet', () => {
+test('the tests above create signatures in the same way as cardnet', () => {
   expect(cardnetSignature('x', 5)).toMatch(/^t=5,v1=[0-9a-f]{64}$/)
   expect(CARDNET_SECRET.length).toBeGreaterThanOrEqual(16)
 })

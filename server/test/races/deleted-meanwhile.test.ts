@@ -349,33 +349,39 @@ test.each([
     "update webhooks set is_active = false, disabled_reason = 'admin' where id = $1",
     409,
   ],
-])('a retry queues no delivery of a webhook that is concurrently %s', async (_, change, status) => {
-  const scene = await newScene()
-  const [, pair] = PAIRS.retryWebhookDelivery as (typeof PAIRS)[string]
-  const command = await pair(scene)
-  const answer = await whileChanged(change, scene.webhookId, () => service.call(...command))
-  expect(answer.status).toBe(status)
-  const retried = await service.database.sql(
-    "select from journal where action = 'webhook.delivery_retried' and tenant_id = $1",
-    [scene.clinic.id],
-  )
-  expect(retried).toEqual([])
-})
-
-describe('a request during the deletion of its record', () => {
-  test.each(Object.entries(PAIRS))('gets a declared response: %s', async (id, [table, pair]) => {
+])(
+  'a manual retry queues no delivery if the webhook is concurrently %s',
+  async (_, change, status) => {
     const scene = await newScene()
-    const op = service.app.operations.find((operation) => operation.id === id)
+    const [, pair] = PAIRS.retryWebhookDelivery as (typeof PAIRS)[string]
     const command = await pair(scene)
-    const answer = await whileChanged(deletion(table), RECORDS[table](scene), () =>
-      service.call(...command),
+    const answer = await whileChanged(change, scene.webhookId, () => service.call(...command))
+    expect(answer.status).toBe(status)
+    const retried = await service.database.sql(
+      "select from journal where action = 'webhook.delivery_retried' and tenant_id = $1",
+      [scene.clinic.id],
     )
-    expect(op && statusesOf(op)).toContain(answer.status)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500)
-  })
+    expect(retried).toEqual([])
+  },
+)
+
+describe('a request whose record is deleted at the same time', () => {
+  test.each(Object.entries(PAIRS))(
+    'gets a response that the operation declares: %s',
+    async (id, [table, pair]) => {
+      const scene = await newScene()
+      const op = service.app.operations.find((operation) => operation.id === id)
+      const command = await pair(scene)
+      const answer = await whileChanged(deletion(table), RECORDS[table](scene), () =>
+        service.call(...command),
+      )
+      expect(op && statusesOf(op)).toContain(answer.status)
+      expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(500)
+    },
+  )
 
   test.each(['updatePreferences', 'replayWebhook'])(
-    'gets a declared response if %s and the deletion come in either order',
+    'gets a response that the operation declares, in either order of %s and the deletion',
     async (id) => {
       const [table, pair] = PAIRS[id] as (typeof PAIRS)[string]
       const op = service.app.operations.find((operation) => operation.id === id)

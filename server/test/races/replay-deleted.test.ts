@@ -30,7 +30,7 @@ function untilWaiting({ database }: Service, count: number): Promise<unknown> {
 }
 
 test.each(['the deletion', 'the batch'])(
-  'the other one waits if %s of a replay comes first',
+  'a batch of a replay and the deletion of its webhook cause no deadlock if %s comes first',
   async (first) => {
     const at = await openClinic()
     const { service, clinic } = at

@@ -37,16 +37,16 @@ async function duringSignIn(person: Person, change: string): Promise<Answer> {
   return answer
 }
 
-describe('a sign-in whose user changes after the password was checked', () => {
+describe('a sign-in whose user changes after the password check', () => {
   test.each([
     ['gets another name', "full_name = 'Nora Newman'", { full_name: 'Nora Newman' }],
     ['gets another role', "role = 'nurse'", { role: 'nurse' }],
     [
-      'is to choose another password',
+      'has to choose another password',
       'must_change_password = true',
       { password_change_required: true },
     ],
-  ])('continues if the user %s', async (_what, change, told) => {
+  ])('succeeds if the user %s', async (_what, change, told) => {
     const person = await newColleague(service, clinic)
     const { status, body } = await duringSignIn(person, change)
     expect(status).toBe(200)
@@ -72,7 +72,7 @@ describe('a sign-in whose user changes after the password was checked', () => {
     expect(await sessions()).toEqual(before)
   })
 
-  test('continues if nothing has changed', async () => {
+  test('succeeds if nothing has changed', async () => {
     const person = await newColleague(service, clinic)
     const { status, body } = await duringSignIn(person, 'full_name = full_name')
     expect(status).toBe(200)

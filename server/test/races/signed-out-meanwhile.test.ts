@@ -25,7 +25,7 @@ const entriesBy = ({ id }: Person) =>
 const operator = () =>
   newPerson(service, root, { tenantId: root.tenant_id, subdomain: 'platform', role: 'superadmin' })
 
-test('a blocked user cannot undo the block with a request in progress', async () => {
+test('a blocked user cannot remove the block with a request that was already running', async () => {
   const caller = await newColleague(service, clinic, 'admin')
   const path = `/api/admin/users/${caller.id}/unblock`
   const answer = await signOutMeanwhile(service, caller, ['users', caller.id], () =>
@@ -113,7 +113,7 @@ function ofColleague(method: string, path: string, body?: object) {
 }
 
 test.each(Object.entries(COMMANDS))(
-  'a caller signed out while waiting is refused: %s',
+  'a caller who is signed out while the request waits is refused: %s',
   async (_, [wait, command]) => {
     const scene = { caller: await operator(), colleague: await newColleague(service, clinic) }
     // Only a user whose address is unconfirmed can be invited.
@@ -129,7 +129,7 @@ test.each(Object.entries(COMMANDS))(
   },
 )
 
-test('a caller signed out while a request waits neither sets up nor removes a second factor', async () => {
+test('a caller who is signed out while the request waits neither sets up nor removes a second factor', async () => {
   const caller = await newColleague(service, clinic)
   const meanwhile = (path: string, body: object) =>
     signOutMeanwhile(service, caller, ['users', caller.id], () =>
@@ -151,7 +151,7 @@ test('a caller signed out while a request waits neither sets up nor removes a se
   expect(user).toEqual({ enrolled: true })
 })
 
-test('a request that waits for no record, such as createTenant, also checks that the session is active', async () => {
+test('a request that waits for no record, such as createTenant, also checks that the session is still active', async () => {
   const { id, token } = await operator()
   await service.call('GET', '/api/users/me', { token })
   // No node is notified, so this node considers the session active.

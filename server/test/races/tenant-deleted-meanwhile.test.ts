@@ -71,7 +71,7 @@ function onNurse(method: string, path: string, body?: object): Case {
 }
 
 test.each(Object.entries(CASES))(
-  'answers 404 if the tenant is deleted: %s',
+  'a request gets 404 if its tenant is deleted at the same time: %s',
   async (_, { row, command }) => {
     const clinic = await makeClinic(service, root, fresh('closing'))
     const [method, path, body] = command(clinic)

@@ -38,7 +38,7 @@ async function sealed(): Promise<Buffer> {
   return row.sealed_secret
 }
 
-test('no table contains a second-factor secret, a recovery code or its plain hash', async () => {
+test('no table contains an unencrypted second-factor secret, a recovery code or its plain hash', async () => {
   const text = (await everythingIn(service.database)).toLowerCase()
   expect(text).toContain(person.email)
   for (const secret of [factor.secret, pending]) {
@@ -59,7 +59,7 @@ test('the log contains no second-factor secret and no recovery code', () => {
     expect(text).not.toContain(secret.toLowerCase())
 })
 
-test('the stored secret decrypts only with the root key, in its tenant and for its user', async () => {
+test('the stored secret decrypts only with the root key, for its tenant and its user', async () => {
   const { db } = service.app
   const ring = await openKeyRing(db, openSealer(ROOT_KEY), unheard)
   const bytes = await sealed()
@@ -70,7 +70,7 @@ test('the stored secret decrypts only with the root key, in its tenant and for i
   await expect(open(other.id, person.id)).rejects.toThrow()
 })
 
-test('another root key does not even decrypt the key ring, so no stored secret either', async () => {
+test('another root key does not decrypt the key ring, and therefore no stored secret', async () => {
   const stranger = openSealer(Buffer.alloc(32, 8))
   await expect(openKeyRing(service.app.db, stranger, unheard)).rejects.toThrow(
     /encrypted with another key/,

@@ -60,7 +60,7 @@ async function endOf(token: string): Promise<unknown> {
 const me = (token: string, at = service) => at.call('GET', '/api/users/me', { token })
 const statusOf = async (answer: Promise<Answer>) => (await answer).status
 
-describe('a session of a user who lacks a required second factor', () => {
+describe('the session of a user who lacks a required second factor', () => {
   let person: Person
   let tokens: { access_token: string; refresh_token: string; enrolment_required: boolean }
 
@@ -76,7 +76,7 @@ describe('a session of a user who lacks a required second factor', () => {
     expect(await statusOf(me(nurse.body.access_token))).toBe(200)
   })
 
-  test('may read the profile, set up the factor and sign out', async () => {
+  test('can read the profile, set up the factor and sign out', async () => {
     const { access_token: token } = tokens
     for (const path of ['/api/auth/me', '/api/users/me'])
       expect(await statusOf(service.call('GET', path, { token }))).toBe(200)
@@ -86,7 +86,7 @@ describe('a session of a user who lacks a required second factor', () => {
     expect(await statusOf(me(token))).toBe(401)
   })
 
-  test('may call no other operation, on any node', async () => {
+  test('can call no other operation, on any node', async () => {
     const open = new Set([
       '/api/auth/me',
       '/api/users/me',
@@ -120,7 +120,7 @@ describe('a session of a user who lacks a required second factor', () => {
     expect(answer).toMatchObject({ status: 403, body: { code: 'enrolment_required' } })
   })
 
-  test('becomes unrestricted on every node when the user enables the factor', async () => {
+  test('has full access on every node once the user enables the factor', async () => {
     const token = tokens.access_token
     const preferences = (at: Service) => statusOf(at.call('GET', '/api/preferences', { token }))
     expect(await preferences(node)).toBe(403)
@@ -137,7 +137,7 @@ describe('a session of a user who lacks a required second factor', () => {
     expect(next.body.enrolment_required).toBe(false)
   })
 
-  test("is the user's only remaining session after the factor is enabled, on every node", async () => {
+  test('is the only session of the user that remains when the factor is enabled, on every node', async () => {
     const { body: thief } = await login(service, person)
     expect(await statusOf(me(thief.access_token, node))).toBe(200)
     await enrol(service, tokens.access_token)
@@ -151,7 +151,7 @@ describe('a session of a user who lacks a required second factor', () => {
     expect(await statusOf(me(tokens.access_token, node))).toBe(200)
   })
 
-  test('can set up the factor without the password for ten minutes, and only with it later', async () => {
+  test('can set up the factor without the password for ten minutes, and later only with the password', async () => {
     expect(await statusOf(setUp(service, tokens.access_token, null))).toBe(200)
     const wrong = await setUp(service, tokens.access_token, { password: 'wrong-Horse-9' })
     expect(wrong).toMatchObject({ status: 403, body: { code: 'wrong_password' } })
@@ -164,7 +164,7 @@ describe('a session of a user who lacks a required second factor', () => {
   })
 })
 
-describe('a requirement for a second factor introduced while users are signed in', () => {
+describe('a requirement for a second factor that is introduced while users are signed in', () => {
   const preferences = (token: string, at = service) => at.call('GET', '/api/preferences', { token })
 
   async function bothSee(token: string, wanted: object): Promise<void> {
@@ -195,7 +195,7 @@ describe('a requirement for a second factor introduced while users are signed in
     await bothSee(nurse.token, { status: 200 })
   })
 
-  test('no longer restricts sessions once it is removed', async () => {
+  test('restricts no session after it is removed', async () => {
     const nurse = await newColleague(service, clinic, 'nurse')
     await demand(['nurse', 'doctor', 'auditor'], clinic.people.admin)
     await bothSee(nurse.token, { status: 403 })
@@ -249,7 +249,7 @@ describe('a user with a second factor', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('must set up the factor again at the next sign-in after an admin removed it', async () => {
+  test('has to set up the factor again at the next sign-in if an admin removed it', async () => {
     const person = await newColleague(service, clinic)
     await enrol(service, person.token)
     service.clock.advance(STEP)

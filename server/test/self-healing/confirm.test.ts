@@ -63,7 +63,7 @@ describe('confirming a fix', () => {
     expect(by).toEqual({ user_id: ROOT.user_id, user_email: ROOT.email })
   })
 
-  test('succeeds without a repair if the fault has disappeared', async () => {
+  test('succeeds without a repair if the fault no longer exists', async () => {
     const node = await proposed(['a'])
     await database.sql('update sores set is_open = false')
     expect(await node.confirm()).toMatchObject({
@@ -73,7 +73,7 @@ describe('confirming a fix', () => {
     expect(await treatedOf('a')).toBe(0)
   })
 
-  test('fails if one repair fails, keeps the other repairs, and the fix is proposed again', async () => {
+  test('fails if one repair fails; other repairs are kept, and the fix is proposed again', async () => {
     const fix = soreFix({
       repair: (finding, repairing) =>
         finding.subject === 'b' ? Promise.reject(new Error('too deep')) : treat(finding, repairing),
@@ -114,7 +114,7 @@ describe('confirming a fix', () => {
     expect(reason).toContain('1 findings remain after the repair')
   })
 
-  test('fails without changes if the check itself fails', async () => {
+  test('fails without a repair if the check itself fails', async () => {
     const eyes = { open: true }
     const fix = soreFix({
       async detect(tx) {
@@ -133,7 +133,7 @@ describe('confirming a fix', () => {
     expect(await treatedOf('a')).toBe(0)
   })
 
-  test('repairs five hundred findings, and leaves the others for the next confirmation', async () => {
+  test('repairs five hundred findings, and leaves the others to the next confirmation', async () => {
     const names = Array.from({ length: 501 }, (_, n) => `sore ${n}`)
     const node = await proposed(names)
     expect(await node.confirm()).toMatchObject({
@@ -159,7 +159,7 @@ function haltingFix() {
   return { fix, inside: inside.promise, goOn: goOn.resolve }
 }
 
-test('is done once for sixteen concurrent callers on two nodes, and the others are refused', async () => {
+test('succeeds for one of sixteen concurrent callers on two nodes, and the others are refused', async () => {
   const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const other = await heal(database, [fix])
@@ -195,7 +195,7 @@ test('is not disturbed by a concurrent scan', async () => {
   expect((await confirming).status).toBe('applied')
 })
 
-test('can be repeated after its process was killed halfway', async () => {
+test('can be repeated if its process was killed halfway', async () => {
   const node = await proposed(['a', 'b', 'c'])
   const child = spawn(
     process.execPath,

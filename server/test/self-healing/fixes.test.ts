@@ -40,13 +40,13 @@ const behead = ({ departmentId, people }: Clinic) =>
     departmentId,
   ])
 
-describe('the visibility of self-healing fixes', () => {
+describe('the list of self-healing fixes', () => {
   beforeAll(async () => {
     await behead(north)
     await scan()
   })
 
-  test('lets a superadmin see every tenant, and all details of a fix', async () => {
+  test('shows a superadmin every tenant, and all details of a fix', async () => {
     const { body } = await call('GET', '/fixes')
     const total = service.app.fixes.length
     expect(body).toMatchObject({ total, page: 1, limit: 100, pages: 1, next: null })
@@ -58,7 +58,7 @@ describe('the visibility of self-healing fixes', () => {
     })
   })
 
-  test('lets an admin see their own findings, without details about users and repairs', async () => {
+  test('shows an admin their own findings, without details about users and repairs', async () => {
     await service.database.sql(
       `update self_healing_fixes set reason = 'department of somebody', unknown = 'the platform',
          applied_at = now(), applied_by = 1, result = $1`,
@@ -77,7 +77,7 @@ describe('the visibility of self-healing fixes', () => {
     })
   })
 
-  test('hides from an admin of another tenant that there is a fault', async () => {
+  test('does not show an admin that another tenant has a fault', async () => {
     const { body } = await call('GET', '/fixes', south.people.admin)
     expect(body.total).toBe(service.app.fixes.length)
     const never = { reason: null, unknown: null, applied_at: null, applied_by: null, result: null }
@@ -97,7 +97,7 @@ describe('the visibility of self-healing fixes', () => {
     })
   })
 
-  test('lets an admin see the count of their own findings only', async () => {
+  test('shows an admin only the number of their own findings', async () => {
     expect((await call('GET', '/stats', north.people.admin)).body).toMatchObject({
       by_status: { proposed: 1 },
       occurrences: 1,
@@ -105,8 +105,8 @@ describe('the visibility of self-healing fixes', () => {
   })
 })
 
-describe('confirming', () => {
-  test('answers 404 for a fix unknown to this release, and no list contains that fix', async () => {
+describe('confirming a fix', () => {
+  test('gets 404 if the fix is unknown to this release, and no list contains the fix', async () => {
     const [later] = await service.database.sql<{ id: number }>(
       `insert into self_healing_fixes (key, title, description, plan, severity, automatic, status)
        values ('later.fault', '', '', '', 'low', false, 'proposed') returning id`,
@@ -116,7 +116,7 @@ describe('confirming', () => {
     expect(items.map(({ key }: { key: string }) => key)).not.toContain('later.fault')
   })
 
-  test('answers 409 for a fix that is idle or already applied', async () => {
+  test('gets 409 if the fix is idle or already applied', async () => {
     await behead(north)
     await scan()
     const { id } = await fixFor()
@@ -134,14 +134,14 @@ describe('confirming', () => {
 describe('the catalogue of fixes', () => {
   beforeEach(() => call('POST', '/seed-fixes', root, { overwrite: true }))
 
-  test('exists from the first start on, and later starts do not change it', async () => {
+  test('exists from the first start on, and is not changed by later starts', async () => {
     const before = await stateOf()
     const again = await openService({ database: service.database })
     await again.close()
     expect(await stateOf()).toEqual(before)
   })
 
-  test('does not check for a fault whose fix was removed, until the fix is seeded again', async () => {
+  test('contains no removed fix until it is created again, and its fault is not checked in between', async () => {
     const { id } = await fixFor()
     const told = (await entries()).length
     expect((await call('DELETE', `/fixes/${id}`)).status).toBe(204)
@@ -175,7 +175,7 @@ describe('the catalogue of fixes', () => {
     ])
   })
 
-  test("keeps an operator's changes unless overwritten, and always keeps findings", async () => {
+  test('keeps the changes of an operator unless told to overwrite them, and always keeps findings', async () => {
     await behead(north)
     await scan()
     await service.database.sql(
@@ -200,7 +200,7 @@ describe('the catalogue of fixes', () => {
   })
 })
 
-test('counts successful repairs of a fix, with the time of the last check', async () => {
+test('the service counts successful repairs of a fix, and stores the time of the last check', async () => {
   const { database } = await soreDatabase()
   const health = { holds: true }
   const fix = soreFix({ automatic: true })
@@ -254,7 +254,7 @@ test('counts successful repairs of a fix, with the time of the last check', asyn
   expect(healthOf(node)).toBe('ok')
 })
 
-test('the service refuses to start with two fixes of the same key', async () => {
+test('the service refuses to start if two fixes have the same key', async () => {
   await expect(heal(service.database, [soreFix(), soreFix()])).rejects.toThrow(
     'the fix tests.sores is registered twice',
   )

@@ -26,7 +26,7 @@ describe('a fault that only a person can repair', () => {
   const told = async (node: Healing) =>
     (await node.journal()).map(({ changes }) => changes.subjects.join())
 
-  test('has an idle fix that cannot be confirmed', async () => {
+  test('belongs to a fix that stays idle and cannot be confirmed', async () => {
     const node = await heal(database, [forPeople()])
     await hurt(database, ['a'])
     const { fixes } = await node.scan()
@@ -68,25 +68,28 @@ describe('a fault that only a person can repair', () => {
     ['medium', 'warn', 'ok'],
     ['high', 'error', 'degraded'],
     ['critical', 'error', 'degraded'],
-  ])('that is %s is logged once as %s, and the health is %s', async (severity, level, state) => {
-    const node = await heal(database, [forPeople({ severity })])
-    await hurt(database, ['a'])
-    for (let scans = 0; scans < 3; scans += 1) await node.scan()
-    expect(node.logged).toEqual([
-      [
-        level,
-        { fix: 'tests.sores', severity, occurrences: 1, subjects: ['a'] },
-        'fault found that requires manual repair',
-      ],
-    ])
-    expect(healthOf(node)).toBe(state)
-    const restarted = await heal(database, [forPeople({ severity })])
-    await restarted.healing.upkeep?.[0]?.run()
-    expect([healthOf(restarted), restarted.logged]).toEqual([state, []])
-    await close()
-    await node.scan()
-    expect(healthOf(node)).toBe('ok')
-  })
+  ])(
+    'with the severity "%s" is logged once as "%s", and the health is "%s"',
+    async (severity, level, state) => {
+      const node = await heal(database, [forPeople({ severity })])
+      await hurt(database, ['a'])
+      for (let scans = 0; scans < 3; scans += 1) await node.scan()
+      expect(node.logged).toEqual([
+        [
+          level,
+          { fix: 'tests.sores', severity, occurrences: 1, subjects: ['a'] },
+          'fault found that requires manual repair',
+        ],
+      ])
+      expect(healthOf(node)).toBe(state)
+      const restarted = await heal(database, [forPeople({ severity })])
+      await restarted.healing.upkeep?.[0]?.run()
+      expect([healthOf(restarted), restarted.logged]).toEqual([state, []])
+      await close()
+      await node.scan()
+      expect(healthOf(node)).toBe('ok')
+    },
+  )
 
   test('is reported again when it has disappeared and come back', async () => {
     const node = await heal(database, [forPeople()])
@@ -100,7 +103,7 @@ describe('a fault that only a person can repair', () => {
     }
   })
 
-  test('is neither gone nor new if a scan could not check for it', async () => {
+  test('is neither resolved nor new if a scan could not check for it', async () => {
     const scale = { isBroken: false }
     const node = await heal(database, [
       forPeople({
@@ -122,7 +125,7 @@ describe('a fault that only a person can repair', () => {
     expect([healthOf(node), await told(node)]).toEqual(['degraded', ['a', 'b']])
   })
 
-  test('that affects the journal is urgent, blocks no other check, and is journaled later', async () => {
+  test('is urgent if it affects the journal, blocks no other check, and is journaled later', async () => {
     const detect = async () => ({ findings: [], looked_at: 1 })
     const node = await heal(database, [forPeople(), soreFix({ key: 'tests.other', detect })])
     await hurt(database, ['a'])
@@ -187,7 +190,7 @@ describe('a missing database column', () => {
     )
   const entry = { action: 'self_healing.proposed', subjects: [COLUMN, CONSTRAINT] }
 
-  test('is reported once, degrades the health until it is restored, and is reported again if lost again', async () => {
+  test('is reported once, degrades the health until it is restored, and is reported again if it is lost again', async () => {
     await scan()
     expect(await healthOf()).toEqual([200, 'ok', 'ok'])
     await drop()

@@ -56,7 +56,7 @@ describe('the fifty-first session of a user', () => {
     expect(ended).toEqual({ end_reason: 'too_many' })
   })
 
-  test('leaves fifty sessions when sixteen more start concurrently', async () => {
+  test('leaves fifty sessions if sixteen more sessions start concurrently', async () => {
     const person = await newColleague(service, clinic)
     for (let more = 1; more < 45; more += 1) await enter(person)
     const entered = await atOnce(() => enter(person))

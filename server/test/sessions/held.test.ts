@@ -60,7 +60,7 @@ async function stoppedTime() {
 }
 
 describe('a cached session', () => {
-  test('is used while its tables are locked', async () => {
+  test('is used while the tables of sessions are locked', async () => {
     const person = await newColleague(here, clinic)
     await stoppedTime()
     for (const node of [here, far]) expect(await standing(node, person.token)).toBe(200)

@@ -51,9 +51,12 @@ describe('the tenant of a sign-in is', () => {
     }
   })
 
-  test.each(['NORTH', ' north ', 'North'])('the tenant written as "%s"', async (subdomain) => {
-    expect(await login({ ...both, subdomain })).toMatchObject({ body: { tenant_id: north.id } })
-  })
+  test.each(['NORTH', ' north ', 'North'])(
+    'the tenant in the request written as "%s"',
+    async (subdomain) => {
+      expect(await login({ ...both, subdomain })).toMatchObject({ body: { tenant_id: north.id } })
+    },
+  )
 
   test.each(['north.wardkeep.test', 'NORTH.wardkeep.test', 'north.wardkeep.test:8080'])(
     'the tenant of the host %s',
@@ -62,7 +65,7 @@ describe('the tenant of a sign-in is', () => {
     },
   )
 
-  test('the tenant in the request rather than the tenant of the host', async () => {
+  test('the tenant in the request if the host names another one', async () => {
     const answer = await login({ ...both, subdomain: 'south' }, 'north.wardkeep.test')
     expect(answer).toMatchObject({ status: 200, body: { tenant_id: south.id } })
   })
@@ -73,14 +76,14 @@ describe('the tenant of a sign-in is', () => {
     'north.elsewhere.test',
     'a.north.wardkeep.test',
     'northwardkeep.test',
-  ])('the tenant of the account if the host %s names none', async (host) => {
+  ])('the tenant of the account if the host %s names no tenant', async (host) => {
     const { email, password, id } = north.people.nurse
     expect(await login({ email, password }, host)).toMatchObject({ body: { user_id: id } })
     expect(await login(both, host)).toMatchObject({ body: { tenant_id: north.id } })
   })
 
   test.each([undefined, null, '', '  '])(
-    'the tenant of the only account if the subdomain is %j',
+    'the tenant of the only account if the subdomain in the request is %j',
     async (subdomain) => {
       const { email, password, id } = south.people.doctor
       const answer = await login({
@@ -109,7 +112,7 @@ describe('the tenant of a sign-in is', () => {
 })
 
 describe('a sign-in in single-tenant mode', () => {
-  test('uses the only tenant, or the platform if the request names it', async () => {
+  test('finds the only tenant, or the platform if the request names the platform', async () => {
     const single = await openService({
       database: await migratedDatabase(),
       config: { TENANT_MODE: 'single' },

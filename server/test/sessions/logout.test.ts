@@ -40,8 +40,8 @@ describe('signing out', () => {
     ['all_devices false', { all_devices: false }],
     ['no refresh token', { refresh_token: null }],
     ['an empty refresh token', { refresh_token: '' }],
-    ['what is no refresh token', { refresh_token: 'something else' }],
-    ['a field that nobody knows', { everything: true }],
+    ['a malformed refresh token', { refresh_token: 'something else' }],
+    ['an unknown field', { everything: true }],
   ])('ends only the session of the access token with %s', async (_, body) => {
     const answer = await logout(body)
     expect(answer.status).toBe(200)
@@ -57,7 +57,7 @@ describe('signing out', () => {
     expect(await journaled()).toEqual([{ resource_id: jtiOf(person.token), sessions: 1 }])
   })
 
-  test('ends two sessions of the user when the refresh token belongs to the other one', async () => {
+  test('ends two sessions of the user if the refresh token belongs to the other session', async () => {
     expect((await logout({ refresh_token: second.refresh_token })).status).toBe(200)
     expect(await living()).toEqual([false, false, true])
     expect((await refresh(service, second.refresh_token)).status).toBe(401)

@@ -28,7 +28,7 @@ beforeAll(async () => {
   clinic = await makeClinic(here, await superadmin(here), 'north')
 })
 
-test('a node that has lost its listener serves no ended session from its cache, and recovers', async () => {
+test('a node that has lost its listener accepts no ended session from its cache, and works normally once reconnected', async () => {
   const admin = clinic.people.admin.token
   const owner = await ownerConnection(here)
   const allow = (connections: boolean) =>

@@ -46,7 +46,7 @@ async function create(email: string, password = PASSWORD, tenantId?: number): Pr
   return answer.body.id
 }
 
-describe('a stranger who registers the same address in another tenant', () => {
+describe("a stranger who registers the superadmin's address in another tenant", () => {
   test("blocks neither the superadmin's sign-in nor the superadmin's reset mails", async () => {
     const { email, password } = SUPERADMIN
     await register(email, OTHER)
@@ -59,7 +59,7 @@ describe('a stranger who registers the same address in another tenant', () => {
     expect(mails.filter(({ text }) => text?.includes('/reset-password'))).toHaveLength(1)
   })
 
-  test('learns nothing about other clinics, and signs in to their own account as usual', async () => {
+  test('sees nothing of other clinics, and signs in to their own account as usual', async () => {
     const [alone, shared] = [`${fresh('alone')}@a.test`, `${fresh('shared')}@a.test`]
     await create(shared)
     for (const email of [alone, shared]) {
@@ -70,7 +70,7 @@ describe('a stranger who registers the same address in another tenant', () => {
     }
   })
 
-  test("does not reset the victim's failure count by signing in to their own account", async () => {
+  test('does not reset the failure count of the superadmin by signing in to their own account', async () => {
     const email = `${fresh('victim')}@a.test`
     await create(email)
     await register(email, OTHER)
@@ -96,7 +96,7 @@ describe('a stranger who registers the same address in another tenant', () => {
   })
 })
 
-test('a wrong password is journaled in each clinic with an account that was tried', async () => {
+test('a wrong password is journaled in each clinic whose account was tried', async () => {
   const email = `${fresh('tried')}@a.test`
   const ids = [await create(email), await create(email)]
   expect((await login(email, 'wrong-Horse-1')).status).toBe(401)
@@ -112,7 +112,7 @@ test('a wrong password is journaled in each clinic with an account that was trie
   expect(entries).toEqual(ids.map((id) => ({ id, user_id: null, is_own: true, changes })))
 })
 
-describe('a correct password that several accounts share', () => {
+describe('a correct password that several accounts with one address share', () => {
   test('always signs in to the oldest matching account', async () => {
     const email = `${fresh('both')}@a.test`
     const id = await create(email)
@@ -121,7 +121,7 @@ describe('a correct password that several accounts share', () => {
       expect(await login(email)).toMatchObject({ status: 200, body: { user_id: id } })
   })
 
-  test('signs in to the second or third account if only that one matches', async () => {
+  test('signs in to the second or third account if it is correct only there', async () => {
     const email = `${fresh('third')}@a.test`
     const passwords = ['first-Horse-11', 'second-Horse-22', 'third-Horse-333']
     const ids: number[] = []
@@ -130,7 +130,7 @@ describe('a correct password that several accounts share', () => {
       expect(await login(email, password)).toMatchObject({ body: { user_id: ids[index] } })
   })
 
-  test('of a blocked account reports the block, unless another account matches', async () => {
+  test('reports the block of a blocked account, unless another account matches', async () => {
     const email = `${fresh('blocked')}@a.test`
     const block = (id: number) =>
       service.call('POST', `/api/admin/users/${id}/block`, { token: root.token })

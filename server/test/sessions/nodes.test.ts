@@ -96,7 +96,7 @@ describe('a session ends on all three nodes when', () => {
     for (const node of others) expect(await standing(node, root.token)).toBe(200)
   })
 
-  test('a refresh token is used a second time', async () => {
+  test('one of its refresh tokens is used a second time', async () => {
     const person = await newColleague(here, clinic)
     await refresh(here, person.refresh)
     here.clock.advance(11_000)
@@ -138,7 +138,7 @@ describe('a change that does not end the session', () => {
       )
   })
 
-  test('a lifted block does not revive ended sessions, only a new sign-in does', async () => {
+  test('a removed block does not make ended sessions valid again; the user has to sign in', async () => {
     const person = await newColleague(here, clinic)
     await admin('POST', `/api/admin/users/${person.id}/block`)
     await admin('POST', `/api/admin/users/${person.id}/unblock`)

@@ -55,7 +55,7 @@ describe('a sign-in with wrong credentials', () => {
       () => ({ email: closed.people.nurse.email, password: 'wrong-Horse-1', subdomain: 'closed' }),
     ],
   ]
-  test.each(wrong)('(%s) is answered 401 with the same body as any other', async (_, body) => {
+  test.each(wrong)('(%s) gets 401 with the same body as any other', async (_, body) => {
     const answer = await login(body())
     expect(answer.status).toBe(401)
     expect(answer.body).toEqual({ detail: 'Invalid credentials', code: 'invalid_credentials' })
@@ -78,7 +78,7 @@ describe('a sign-in with wrong credentials', () => {
 })
 
 describe('a blocked user', () => {
-  test('learns about the block with the correct password, and only then', async () => {
+  test('learns about the block only with the correct password', async () => {
     const person = await newColleague(service, clinic)
     const { token } = clinic.people.admin
     await service.call('POST', `/api/admin/users/${person.id}/block`, { token })
@@ -93,13 +93,13 @@ describe('a blocked user', () => {
 })
 
 describe('a user of a deactivated tenant', () => {
-  test('learns about the deactivation with the correct password', async () => {
+  test('learns about the deactivation only with the correct password', async () => {
     const { email } = closed.people.doctor
     const answer = await login({ email, password: PASSWORD, subdomain: 'closed' })
     expect(answer).toMatchObject({ status: 403, body: { code: 'tenant_inactive' } })
   })
 
-  test('can sign in again once the tenant is active', async () => {
+  test('can sign in again once the tenant is active again', async () => {
     const path = `/api/admin/tenants/${closed.id}`
     await service.call('PUT', path, { token: root.token, body: { is_active: true } })
     const { email } = closed.people.doctor

@@ -4,7 +4,7 @@ import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 import { eventually, newColleague, standing } from './users.ts'
 
-test('a node without notifications refuses a user within a second of being blocked on another node', async () => {
+test('a node without change notifications refuses a user within a second after another node blocked the user', async () => {
   const here = await openService()
   const { database } = here
   const there = await openService({ database })

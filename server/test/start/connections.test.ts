@@ -9,7 +9,7 @@ import { silentLog } from '../support/server-address.ts'
 test.each([
   ['10', '60'],
   ['200', '236'],
-])('a service with a pool size of %s accepts %s connections', async (size, most) => {
+])('a service with the pool size %s accepts %s connections', async (size, most) => {
   const config = readConfig({ DATA_DIR: await scratch(), DATABASE_POOL_SIZE: size })
   const { address, stop } = await openDatabase(config, silentLog)
   onTestFinished(stop)

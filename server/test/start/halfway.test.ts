@@ -56,12 +56,20 @@ const noConnections = (database: TestDatabase) =>
     return rows.length === 0 || undefined
   })
 
-describe('a failed start leaves no connection and no listener', () => {
+describe('a failed start leaves no connection and no listener open', () => {
   test.each<[string, string, RegExp]>([
     ['the signing keys', 'alter table signing_keys rename to gone', /signing_keys/],
-    ['the partitions', 'drop function ensure_journal_partitions', /ensure_journal_partitions/],
-    ['the days of deliveries', 'drop function ensure_webhook_partitions', /ensure_webhook_p/],
-    ['the jobs', 'alter schema pgboss rename to gone', /pg-boss is not installed/],
+    [
+      'the partitions of the journal',
+      'drop function ensure_journal_partitions',
+      /ensure_journal_partitions/,
+    ],
+    [
+      'the partitions of webhook deliveries',
+      'drop function ensure_webhook_partitions',
+      /ensure_webhook_p/,
+    ],
+    ['the job queue', 'alter schema pgboss rename to gone', /pg-boss is not installed/],
     ['the first superadmin', 'alter table users add check (false)', /violates check constraint/],
   ])('if it fails at %s', async (_, breaks, message) => {
     const database = await migratedDatabase()
@@ -79,7 +87,7 @@ describe('a failed start leaves no connection and no listener', () => {
     await noConnections(database)
   })
 
-  test('and no timer either', async () => {
+  test('and no timer running', async () => {
     const clock = movableClock()
     const database = await migratedDatabase()
     const service = await openService({ clock, background: ['jobs'], database })
@@ -103,7 +111,7 @@ describe('a failed start leaves no connection and no listener', () => {
     await noConnections(database)
   })
 
-  test('and no embedded server either', async () => {
+  test('and no embedded server running', async () => {
     const dataDir = await scratch()
     const port = await takenPort()
     const message = await failedStart({ DATA_DIR: dataDir, PORT: String(port) })

@@ -43,7 +43,7 @@ describe('guesses at many accounts from one IP address', () => {
     expect(waits).toEqual([4, 8, 16, 32, 60, 60, 60])
   })
 
-  test('count together within an IPv6 network of 64 bits', async () => {
+  test('count together within one IPv6 /64 network', async () => {
     let neighbour = 0
     const { guesses } = await guessUntilRefused(() => {
       neighbour += 1
@@ -52,7 +52,7 @@ describe('guesses at many accounts from one IP address', () => {
     expect(guesses).toBe(20)
   })
 
-  test('count together, with a higher limit, within an IPv6 site of 48 bits', async () => {
+  test('count together, with a higher limit, within one IPv6 /48 site', async () => {
     let network = 0
     const { guesses } = await guessUntilRefused(() => {
       network += 1
@@ -68,7 +68,7 @@ describe('guesses at many accounts from one IP address', () => {
     expect((await attempt(service, { email, from: '192.0.2.1' })).status).toBe(200)
   })
 
-  test('still count after a correct sign-in between them', async () => {
+  test('count even if there is a correct sign-in between them', async () => {
     const { email } = await makeSomeone(service, clinic)
     for (let times = 0; times < 4; times += 1) {
       for (let more = 0; more < 5; more += 1) expect((await guess()).status).toBe(401)
@@ -131,11 +131,11 @@ describe('an IP address behind proxies', () => {
     [1, '::ffff:192.0.2.7', '192.0.2.7'],
     [2, '192.0.2.7:51344, 192.0.2.8:443', '192.0.2.7'],
     [1, '192.0.2.7, unknown', '127.0.0.1'],
-  ])('is found by trusting %i hops of "%s" as %s', async (hops, forwarded, ip) => {
+  ])('is found by trusting %i proxies in "%s": %s', async (hops, forwarded, ip) => {
     expect(await seenFrom(hops, forwarded)).toBe(ip)
   })
 
-  test('is throttled despite a different forged header each time', async () => {
+  test('is throttled even if each request has another forged header', async () => {
     const node = await openService({ database: service.database, config: { TRUSTED_PROXIES: 0 } })
     let claimed = 0
     const spoofed = () => {

@@ -40,10 +40,10 @@ async function open(hops: number, config = {}): Promise<void> {
 describe.each([
   [1, "the clinic's address"],
   [0, 'a proxy that is not trusted'],
-])('with %i trusted proxies, behind %s', (hops) => {
+])('with %i trusted proxies, behind %s,', (hops) => {
   beforeEach(() => open(hops))
 
-  test('the owner can sign in each time while a guest on the same network keeps guessing', async () => {
+  test('the owner of an account can sign in each time while a guest on the same network keeps guessing', async () => {
     await guessUntilRefused(madeUp)
     for (let round = 0; round < 30; round += 1) {
       const refused = await madeUp()
@@ -56,7 +56,7 @@ describe.each([
   })
 })
 
-describe('with a limit of sign-ins per IP address', () => {
+describe('with a rate limit of sign-ins per IP address,', () => {
   beforeEach(() => open(1, { AUTH_RATE_LIMIT_PER_MINUTE: 8 }))
 
   const refresh = (refresh_token: string) =>
@@ -65,7 +65,7 @@ describe('with a limit of sign-ins per IP address', () => {
       headers: { 'x-forwarded-for': CLINIC },
     })
 
-  test('the owner can still sign in and refresh during a flood of both', async () => {
+  test('the owner of an account can still sign in and refresh during many such requests of others', async () => {
     const { body } = await enter()
     for (let call = 0; call < 30; call += 1) expect((await refresh('made-up')).status).toBe(401)
     const statuses: number[] = []
@@ -76,7 +76,7 @@ describe('with a limit of sign-ins per IP address', () => {
     expect((await refresh(String(body.refresh_token))).status).toBe(200)
   })
 
-  test('a wrong password beyond the limit gets the same response for known, unknown and missing accounts', async () => {
+  test('a wrong password above the limit gets the same response for known, unknown and missing accounts', async () => {
     const stranger = await makeSomeone(service, clinic)
     for (let call = 0; call < 7; call += 1) expect((await madeUp()).status).toBe(401)
     for (const answer of [
@@ -90,13 +90,13 @@ describe('with a limit of sign-ins per IP address', () => {
     }
   })
 
-  test("the owner's sign-ins also count", async () => {
+  test("sign-ins of the account's owner also count", async () => {
     for (let call = 0; call < 7; call += 1) expect((await enter()).status).toBe(200)
     expect((await enter()).status).toBe(429)
   })
 })
 
-test('a known owner can sign in while guesses fill the queue', async () => {
+test('an owner who is known at the IP address can sign in while guesses fill the queue', async () => {
   await open(1)
   const flood = Array.from({ length: 300 }, madeUp)
   const entered = await enter()
@@ -106,7 +106,7 @@ test('a known owner can sign in while guesses fill the queue', async () => {
   expect(entered.status).toBe(200)
 })
 
-describe('while the IP address has to wait', () => {
+describe('while the IP address has to wait,', () => {
   beforeEach(async () => {
     await open(1)
     await guessUntilRefused(madeUp)
@@ -135,7 +135,7 @@ describe('while the IP address has to wait', () => {
     for (const answer of answers) expect(answer).toEqual(answers[0])
   })
 
-  test('guesses at a known account are journaled, and throttled after three', async () => {
+  test('guesses at an account known there are journaled, and throttled after three', async () => {
     const before = await checkedGuesses(service)
     for (let times = 0; times < 5; times += 1) expect((await guess(owner.email)).status).toBe(429)
     await guess('nobody@north.test')
@@ -146,7 +146,7 @@ describe('while the IP address has to wait', () => {
     expect((await enter()).status).toBe(200)
   })
 
-  test('only three of sixty-four concurrent guesses at a known account are checked', async () => {
+  test('only three of sixty-four concurrent guesses at an account known there are checked', async () => {
     const before = await checkedGuesses(service)
     const passwords = Array.from({ length: 64 }, (_, index) =>
       index === 20 ? undefined : `wrong-Horse-${index}`,

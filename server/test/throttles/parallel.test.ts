@@ -36,16 +36,19 @@ const at = (index: number) => (index % 2 === 0 ? service : node)
 const elsewhere = (index: number) => `192.0.2.${index + 1}`
 
 describe('sixty-four concurrent guesses at an account', () => {
-  test.each(['exists', 'does not exist'])('are checked five times if it %s', async (state) => {
-    const email =
-      state === 'exists' ? (await makeSomeone(service, clinic)).email : 'nobody@north.test'
-    const answers = await atOnce(
-      (index) => attempt(service, { email, password: WRONG, from: elsewhere(index) }),
-      MANY,
-    )
-    expect(tally(answers)).toEqual({ 401: 5, 429: MANY - 5 })
-    expect(await checkedGuesses(service)).toBe(5)
-  })
+  test.each(['exists', 'does not exist'])(
+    'are checked five times if the account %s',
+    async (state) => {
+      const email =
+        state === 'exists' ? (await makeSomeone(service, clinic)).email : 'nobody@north.test'
+      const answers = await atOnce(
+        (index) => attempt(service, { email, password: WRONG, from: elsewhere(index) }),
+        MANY,
+      )
+      expect(tally(answers)).toEqual({ 401: 5, 429: MANY - 5 })
+      expect(await checkedGuesses(service)).toBe(5)
+    },
+  )
 
   test('on two nodes are checked at most six times, and both nodes throttle the account afterwards', async () => {
     const { email } = await makeSomeone(service, clinic)
@@ -64,7 +67,7 @@ describe('sixty-four concurrent guesses at an account', () => {
   })
 })
 
-test('of six hundred concurrent guesses from one IP address, twenty are checked and the rest refused', async () => {
+test('of six hundred concurrent guesses from one IP address, twenty are checked and the others refused', async () => {
   // Without this, the first wait of two seconds could end before the last guess is sent on a slow machine.
   service.clock.stop()
   const answers = await atOnce(
@@ -85,7 +88,7 @@ test('of six hundred concurrent guesses from one IP address, twenty are checked 
   expect((await attempt(service, { email, from: '192.0.2.2' })).status).toBe(200)
 })
 
-test('two nodes count failures together, even if each request goes to another node', async () => {
+test('two nodes count failures together, even if each request reaches another node', async () => {
   const { email } = await makeSomeone(service, clinic)
   let asked = 0
   const guess = () => {
@@ -95,7 +98,7 @@ test('two nodes count failures together, even if each request goes to another no
   expect((await guessUntilRefused(guess)).guesses).toBe(5)
 })
 
-test('failure counts survive the replacement of all nodes', async () => {
+test('failure counts are kept when all nodes are replaced', async () => {
   const { email } = await makeSomeone(service, clinic)
   await guessUntilRefused(() => attempt(service, { email, password: WRONG }))
   const refusedAt = service.clock.now()

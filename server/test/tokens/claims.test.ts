@@ -28,7 +28,7 @@ const seconds = () => Math.floor(service.clock.now() / 1000)
 const withClaims = (changed: Json) => standing(service, sign(header, { ...claims, ...changed }))
 
 describe('the claims of an access token', () => {
-  test('are as documented, valid for fifteen minutes', () => {
+  test('are as documented, and valid for fifteen minutes', () => {
     expect(header).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: expect.any(String) })
     expect(claims).toEqual({
       iss: 'http://wardkeep.test',
@@ -42,7 +42,7 @@ describe('the claims of an access token', () => {
     })
   })
 
-  test('are accepted when signed again without a change', async () => {
+  test('are accepted if the test signs them again unchanged', async () => {
     expect(await withClaims({})).toBe(200)
   })
 
@@ -91,7 +91,7 @@ describe('the claims of an access token', () => {
     expect((await service.call('GET', '/api/admin/users', { token })).status).toBe(403)
   })
 
-  test('are refused once the session has ended, with any expiry', async () => {
+  test('are refused once the session has ended, even if they have not expired', async () => {
     const person = await newColleague(service, north)
     const { claims: theirs } = partsOf(person.token)
     const token = sign(header, { ...theirs, exp: seconds() + 1e6 })

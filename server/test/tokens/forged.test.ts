@@ -33,7 +33,7 @@ const pem = () =>
 const own = (header: Json = {}, claims: Json = {}) =>
   signed({ ...real.header, ...header }, { ...real.claims, ...claims }, attacker.privateKey)
 
-test("a token that the test builds with the service's signature is accepted", async () => {
+test("a token that the test creates with the service's key is accepted", async () => {
   const key = await serviceKey(service)
   expect((await me(signed(real.header, real.claims, key))).status).toBe(200)
 })
@@ -64,24 +64,24 @@ describe('a token without a valid signature is refused with', () => {
     },
   )
 
-  test("a signature by the attacker's key, with the kid of the service's key", async () => {
+  test("a signature by the attacker's key and the key ID of the service's key", async () => {
     await expectRefused(own())
   })
 
-  test("the service's signature of other claims", async () => {
+  test("the service's signature for other claims", async () => {
     const [header, , signature] = real.token.split('.')
     const claims = Buffer.from(JSON.stringify({ ...real.claims, role: 'admin' }))
     await expectRefused(`${header}.${claims.toString('base64url')}.${signature}`)
   })
 
-  test("the service's signature of another header", async () => {
+  test("the service's signature for another header", async () => {
     const [, claims, signature] = real.token.split('.')
     const header = Buffer.from(JSON.stringify({ ...real.header, cty: 'x' }))
     await expectRefused(`${header.toString('base64url')}.${claims}.${signature}`)
   })
 })
 
-describe('a token that brings its own verification key is refused if the key is', () => {
+describe('a token with its own verification key is refused if that key is', () => {
   const jwk = attacker.publicKey.export({ format: 'jwk' }) as Json
 
   test('embedded as jwk', async () => {
@@ -103,7 +103,7 @@ describe('a token that brings its own verification key is refused if the key is'
   })
 })
 
-describe('a token with a misleading kid is refused if the kid', () => {
+describe('a token with a misleading key ID is refused if the key ID', () => {
   const kids: [string, unknown][] = [
     ['unknown', 'no-such-key'],
     ['empty', ''],
@@ -164,7 +164,7 @@ describe('a token with missing or additional parts is refused', () => {
   })
 })
 
-describe('an access or refresh token in the wrong place is refused:', () => {
+describe('a token in the wrong place is refused:', () => {
   test('a refresh token as an access token', async () => {
     await expectRefused(clinic.people.nurse.refresh)
   })

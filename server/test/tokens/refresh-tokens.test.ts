@@ -59,7 +59,7 @@ describe('a refresh', () => {
 })
 
 describe('a refresh token that was already used', () => {
-  test('gets the same successor again within ten seconds', async () => {
+  test('gets the same new tokens again within ten seconds', async () => {
     const first = await next(person.refresh)
     service.clock.advance(5 * SECOND)
     const again = await next(person.refresh)
@@ -67,7 +67,7 @@ describe('a refresh token that was already used', () => {
     expect(await standing(service, again.access_token)).toBe(200)
   })
 
-  test('gets the same successor even if the successor was used already', async () => {
+  test('gets the same new refresh token even if that was used already', async () => {
     const first = await next(person.refresh)
     const second = await next(first.refresh_token)
     expect((await next(person.refresh)).refresh_token).toBe(first.refresh_token)
@@ -75,7 +75,7 @@ describe('a refresh token that was already used', () => {
     expect((await refresh(service, second.refresh_token)).status).toBe(200)
   })
 
-  test('ends its session with all its tokens when used later, and that is journaled', async () => {
+  test('ends its session with all tokens if it is used later, and that is journaled', async () => {
     const { access_token, refresh_token } = await next(person.refresh)
     service.clock.advance(11 * SECOND)
     const replay = await refresh(service, person.refresh)
@@ -103,7 +103,7 @@ describe('a refresh token that was already used', () => {
     expect((await refresh(service, other.refresh_token)).status).toBe(200)
   })
 
-  test('ends its session even if the reused token itself has expired', async () => {
+  test('ends its session even if it has expired in the meantime', async () => {
     const { refresh_token } = await next(person.refresh)
     service.clock.advance(13 * DAY)
     const latest = await next(refresh_token)
@@ -171,7 +171,7 @@ describe('a forged refresh token', () => {
   })
 })
 
-test('refreshes of a session are limited per minute on a node, and refused ones use up no token', async () => {
+test('refreshes of a session are limited per minute on a node, and refused ones do not use up the token', async () => {
   const limited = await openService({ config: { WRITE_RATE_LIMIT_PER_MINUTE: 2 } })
   let token = (await superadmin(limited)).refresh
   const rotate = async () => {

@@ -23,7 +23,7 @@ test.each([
   ],
   ['padding', () => `${token}==`],
   [
-    'the letters of another base64',
+    'characters of another base64 alphabet',
     () => token.replaceAll('-', '+').replaceAll('_', '/').concat('+'),
   ],
   ['a fourth part', () => `${token}.x`],
@@ -32,7 +32,7 @@ test.each([
   expect(await standing(service, token)).toBe(200)
 })
 
-test('only one of the sixteen last letters that encode the same signature bytes is accepted', async () => {
+test('only one of the sixteen final letters that encode the same signature bytes is accepted', async () => {
   const last = ALPHABET.indexOf(token.at(-1) ?? '')
   expect(last % 16).toBe(0)
   const answers = []

@@ -34,7 +34,7 @@ async function anEvent(): Promise<string> {
 const arrived = (count: number) =>
   until(`${count} messages arrive`, () => receiver.received.length >= count || undefined)
 
-test('a replay resends old deliveries, and events from before the webhook, with the same message IDs', async () => {
+test('a replay sends earlier deliveries, and events from before the webhook existed, with the same message IDs', async () => {
   const before = await anEvent()
   const { id } = await register()
   await anEvent()
@@ -70,7 +70,7 @@ const written = (id: number, fields: { status: string; attempts_count: number })
     return latest
   })
 
-test('a retried delivery is sent immediately, and its attempt count continues', async () => {
+test('a manually retried delivery is sent immediately, and its number of attempts continues', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => ({ status: index === 0 ? 400 : 200 }))
   await at.call('POST', `/${id}/test`)
@@ -90,7 +90,7 @@ test('a retried delivery is sent immediately, and its attempt count continues', 
   })
 })
 
-test('held deliveries are sent when the webhook becomes active again', async () => {
+test('held deliveries are sent when their webhook becomes active again', async () => {
   const { id } = await register()
   await at.call('PUT', `/${id}`, { body: { is_active: false } })
   await anEvent()
@@ -106,7 +106,7 @@ test('held deliveries are sent when the webhook becomes active again', async () 
 
 const afterAnHour = () => ({ status: 503, headers: { 'retry-after': '3600' } })
 
-test('failed deliveries are sent to a new URL immediately, even before their retry time', async () => {
+test('failed deliveries are sent to a new URL of the webhook immediately, even before their retry time', async () => {
   const other = await openReceiver({ clock: at.service.clock })
   const { id } = await register()
   receiver.answerWith(afterAnHour)
@@ -118,7 +118,7 @@ test('failed deliveries are sent to a new URL immediately, even before their ret
   expect(idsOf(other.received)).toEqual(idsOf())
 })
 
-test('failed deliveries are sent as soon as the webhook becomes active again', async () => {
+test('failed deliveries are sent as soon as their webhook becomes active again', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => (index === 0 ? { status: 410 } : { status: 200 }))
   await anEvent()
@@ -132,10 +132,10 @@ test('failed deliveries are sent as soon as the webhook becomes active again', a
 })
 
 test.each([
-  ['in one step', (url: string) => [{ url, is_active: true }]],
-  ['first the one, then the other', (url: string) => [{ url }, { is_active: true }]],
+  ['set together with the activation', (url: string) => [{ url, is_active: true }]],
+  ['set before the activation', (url: string) => [{ url }, { is_active: true }]],
 ])(
-  'held deliveries of a webhook deactivated as gone go to its new URL, %s',
+  'held deliveries of a webhook that was deactivated as gone are sent to its new URL, %s',
   async (_how, steps) => {
     const other = await openReceiver({ clock: at.service.clock })
     const { id } = await register()
@@ -170,7 +170,7 @@ test('a manual retry does not wait for the pause that the receiver requested', a
   await written(id, { status: 'delivered', attempts_count: 2 })
 })
 
-test('a manually retried delivery is the only probe of a receiver that is down', async () => {
+test('a manually retried delivery is the only message to a receiver that is down', async () => {
   const { id } = await register()
   receiver.answerWith(afterAnHour)
   await anEvent()
@@ -190,7 +190,7 @@ test('a manually retried delivery is the only probe of a receiver that is down',
   expect(items.every((one: any) => one.next_attempt_at > body.next_attempt_at)).toBe(true)
 })
 
-test('a manual retry is sent before deliveries that were fetched in advance', async () => {
+test('a manual retry is sent before deliveries that were loaded in advance', async () => {
   const { id } = await register()
   await at.call('PUT', `/${id}`, { body: { is_active: false } })
   for (let count = 0; count < 12; count += 1) await anEvent()
@@ -212,7 +212,7 @@ test('a manual retry is sent before deliveries that were fetched in advance', as
   expect(receiver.received[4]?.id).toBe(latest.message_id)
 })
 
-test('a manual retry lifts a pause that began while another delivery was being sent', async () => {
+test('a manual retry ends a pause that began while another delivery was being sent', async () => {
   const { id } = await register()
   const { pass, open } = gate()
   receiver.answerWith(async (_request, index) => {
@@ -230,7 +230,7 @@ test('a manual retry lifts a pause that began while another delivery was being s
   expect(receiver.received).toHaveLength(3)
 })
 
-test('a retry of a delivery that a cancelled replay removes is answered 404', async () => {
+test('a manual retry gets 404 if a cancelled replay removes the delivery', async () => {
   const { id } = await register()
   await anEvent()
   await arrived(1)

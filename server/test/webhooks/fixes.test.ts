@@ -65,7 +65,7 @@ const rowOf = async (id: number) => {
 }
 
 describe('a webhook that was deactivated by failures', () => {
-  test('is probed every six hours at most, and can be activated once its receiver responds', async () => {
+  test('is tested every six hours at most, and can be activated once its receiver responds', async () => {
     const { receiver, webhook, since } = await deactivated()
     await Promise.all([probe(), probe()])
     expect(receiver.received).toHaveLength(1)
@@ -115,7 +115,7 @@ describe('a webhook that was deactivated by failures', () => {
     expect(await found('webhooks.disabled')).toEqual([])
   })
 
-  test('is no longer reported when its receiver fails again or its URL changes', async () => {
+  test('is not reported any more when its receiver fails again or its URL changes', async () => {
     const { receiver, webhook } = await deactivated()
     receiver.answerWith(() => ({ status: 200 }))
     await probe()
@@ -140,7 +140,7 @@ describe('a webhook that was deactivated by failures', () => {
     expect(await found('webhooks.disabled')).toEqual([])
   })
 
-  test('is probed at its new URL after a change', async () => {
+  test('is tested at its new URL after a change', async () => {
     const { receiver, webhook } = await deactivated()
     const other = await openReceiver({
       clock: service.clock,
@@ -158,7 +158,7 @@ describe('a webhook that was deactivated by failures', () => {
     expect(subjects).toEqual([`webhook ${webhook.id}`])
   })
 
-  test('is probed only through the network guard, and not if it is gone or deleted', async () => {
+  test('is tested only through the network guard, and not if it is gone or deleted', async () => {
     const guarded = await deactivated()
     const strict = await openService({
       database: service.database,
@@ -194,7 +194,7 @@ async function lost(ms: number) {
   return { receiver, webhook }
 }
 
-test('the upkeep makes a webhook queue due if its deliveries have waited for minutes', async () => {
+test('the upkeep makes a webhook queue due if its deliveries have been waiting for minutes', async () => {
   // Removes the deliveries that earlier tests created.
   await sql('update webhook_queues set due_at = null')
   const young = await lost(9 * MINUTE)

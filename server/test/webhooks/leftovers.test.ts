@@ -59,13 +59,16 @@ describe.each(['webhook_deliveries', 'webhook_attempts'] as const)('rows of %s',
   test.each([
     ['between', LEFT_OVER],
     ['before', -1],
-    ['behind', 99],
-  ])('of a deleted webhook are found %s rows of other webhooks', async (_where, webhook) => {
-    await add(table, OTHER, LIVING)
-    expect(await find(GONE)).toBeUndefined()
-    await add(table, GONE, [webhook])
-    expect(await find(GONE)).toBe(webhook)
-  })
+    ['after', 99],
+  ])(
+    'of a deleted webhook are found if they are stored %s rows of other webhooks',
+    async (_where, webhook) => {
+      await add(table, OTHER, LIVING)
+      expect(await find(GONE)).toBeUndefined()
+      await add(table, GONE, [webhook])
+      expect(await find(GONE)).toBe(webhook)
+    },
+  )
 
   test('of deleted webhooks are deleted in batches, and no other rows', async () => {
     await add(table, OTHER, LIVING)

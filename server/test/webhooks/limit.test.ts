@@ -5,7 +5,7 @@ import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 import { clinicOn, openClinic } from './clinic.ts'
 
-test('fifty of sixty concurrent registrations on two nodes succeed', async () => {
+test('fifty of sixty concurrent webhook registrations on two nodes succeed', async () => {
   const at = await openClinic()
   const { service, clinic } = at
   const other = await openService({ database: service.database })

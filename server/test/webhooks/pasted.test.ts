@@ -25,7 +25,7 @@ async function openRegistrar(config: object = {}) {
   }
 }
 
-test('a pasted secret with surrounding characters is rejected, at registration and change', async () => {
+test('a pasted webhook secret with surrounding characters is rejected, at registration and in a change', async () => {
   const { service, token, register } = await openRegistrar()
   const { body } = await register({})
   for (const [around, secret] of [
@@ -52,7 +52,7 @@ test('a pasted secret with surrounding characters is rejected, at registration a
   expect((await register({ secret: 'a plain text with blanks' })).status).toBe(201)
 })
 
-test('the error for a refused address names the variables that would allow it', async () => {
+test('the error for a refused webhook address names the variables that would allow the address', async () => {
   const { register } = await openRegistrar()
   for (const url of ['http://127.0.0.1:9000/', 'http://example.org/', 'https://10.0.0.1/'])
     expect((await register({ url })).body.detail[0].msg).toMatch(
@@ -61,7 +61,7 @@ test('the error for a refused address names the variables that would allow it', 
   expect((await register({ url: 'https://' })).body.detail[0].msg).not.toContain('WEBHOOK_')
 })
 
-test('demo mode delivers to a receiver on the same machine', async () => {
+test('in demo mode, webhooks are delivered to a receiver on the same computer', async () => {
   const { service, token, register } = await openRegistrar({ DEMO: true })
   let received: { headers: object; body: string } | undefined
   const receiver = createServer(async (request, response) => {

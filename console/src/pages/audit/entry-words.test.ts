@@ -9,7 +9,7 @@ test.each([
   [{ ...nobody, user_id: 7 }, 'User 7'],
   [nobody, 'the service'],
   [{ ...nobody, ip: '203.0.113.7' }, 'Not signed in'],
-])('names who made an entry: %j', (entry, who) => {
+])('names the author of an entry: %j', (entry, who) => {
   expect(whoOf(entry)).toBe(who)
 })
 
@@ -22,11 +22,11 @@ test.each([
   expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
 })
 
-test('shows an unknown kind of record as it is', () => {
+test('shows an unknown resource type unchanged', () => {
   expect(resourceTypeName('constructor')).toBe('constructor')
 })
 
-test('shortens a meaning to its main clause', () => {
+test('shortens the meaning of an action to its main clause', () => {
   expect(shortMeaning('A tenant was deleted; it can be restored')).toBe('A tenant was deleted')
   expect(shortMeaning('A user signed in')).toBe('A user signed in')
 })

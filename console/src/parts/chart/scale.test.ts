@@ -6,7 +6,7 @@ const series: readonly Series[] = [
   { name: 'Failed', values: [0, 12, 3], tone: 2 },
 ]
 
-test('ends at a round number above all values', () => {
+test('ends the axis at a round number above all values', () => {
   expect(createScale('lines', series, 3, 400, 190).top).toBe(40)
   expect(createScale('bars', series, 3, 400, 190).top).toBe(60)
   expect(createScale('lines', [], 0, 400, 190).top).toBe(2)
@@ -19,13 +19,13 @@ test('finds the point under the pointer', () => {
   }
 })
 
-test('draws zero at the bottom and the top value at the top', () => {
+test('draws zero at the bottom and the highest value at the top', () => {
   const scale = createScale('lines', series, 3, 400, 190)
   expect(yOf(scale, 0)).toBe(168)
   expect(yOf(scale, scale.top)).toBe(8)
 })
 
-test('labels as many points as fit', () => {
+test('labels only as many points as fit', () => {
   const long = createScale('lines', series, 24, 400, 190)
   expect(labelledPoints(long)).toEqual([0, 6, 12, 18])
 })

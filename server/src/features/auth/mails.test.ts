@@ -82,7 +82,7 @@ test.each([
   'evil\u200b.example',
   '\u202egnp.live',
   'Anna Berg',
-])('contains no name in a mail to an unconfirmed address: %s', (name) => {
+])('contains no name in a mail to an unconfirmed address if the name is "%s"', (name) => {
   for (const mail of [
     verificationMail({ ...LINK_MAIL, name }),
     resetMail({ ...LINK_MAIL, name: null }),

@@ -9,7 +9,7 @@ import { listenerClient, openPool, openWorkerPool, ownerClient } from './connect
 import { problemOf } from './failures.ts'
 import { closeClient } from './verified-client.ts'
 
-test('ignores an application name, limits, a role and a pool size in the URL', async () => {
+test('ignores an application name, time limits, a role and a pool size in the database URL', async () => {
   const database = await migratedDatabase()
   const asked = new URLSearchParams({
     application_name: 'clinic',
@@ -48,7 +48,7 @@ test('ignores an application name, limits, a role and a pool size in the URL', a
   }
 })
 
-test('sends keepalives on an owner connection, and survives losing the connection', async () => {
+test('sends keepalives on an owner connection, and survives the loss of that connection', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive')
   onTestFinished(() => keepAlive.mockRestore())
   const database = await migratedDatabase()

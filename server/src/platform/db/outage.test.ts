@@ -37,7 +37,7 @@ test('logs the beginning and the end of an outage, with the number of failures',
   expect(shown()).toHaveLength(2)
 })
 
-test('does not end an outage while requests still fail', () => {
+test('does not log the end of an outage while requests still fail', () => {
   const { clock, outage, shown } = watched()
   for (let times = 0; times < 5; times++) {
     outage.log.error({ err: new ServerRefused('standby') }, 'failed')
@@ -49,7 +49,7 @@ test('does not end an outage while requests still fail', () => {
   expect(shown()).toEqual([...begun, 'info database reachable again'])
 })
 
-test('logs why a server is refused once per outage', () => {
+test('logs the reason for which a server is refused once per outage', () => {
   const { clock, outage, state, lines, shown } = watched()
   const refusals = () => lines.filter(([, , message]) => message === 'database server rejected')
   state.trusted = false
@@ -75,7 +75,7 @@ test.each([
   expect(shown()).toEqual(['warn sending failed'])
 })
 
-test('treats an outage of more than a minute as recent for 5 minutes', () => {
+test('reports an outage of more than a minute as recent for 5 minutes', () => {
   const { clock, outage, state } = watched()
   const away = (ms: number) => {
     state.trusted = false

@@ -25,7 +25,7 @@ test.each([
   ['a restore', new Problem('restoring', { retryAfter: 2 })],
   ['a shutdown', new Problem('stopping', { retryAfter: 5 })],
   ['an overload', new Problem('overloaded', { retryAfter: 2 })],
-])('logs a rejection by %s as information', async (_what, problem) => {
+])('logs a request that is rejected because of %s at the level info', async (_what, problem) => {
   expect(await answered(problem)).toEqual({
     status: 503,
     logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
@@ -38,12 +38,15 @@ const noFile = new Problem('backup_file_gone')
 
 test.each([
   ['a lost database', new Problem('database_away', { retryAfter: 2, cause: gone }), 503, gone],
-  ['a file that is gone', noFile, 503, noFile],
+  ['a missing backup file', noFile, 503, noFile],
   ['a bug', bug, 500, bug],
-])('logs %s as an error with its cause', async (_what, thrown, status, err) => {
-  const { logged, ...answer } = await answered(thrown)
-  expect(answer).toEqual({ status })
-  expect(logged).toEqual([
-    ['error', { err, req_id: 'the id', code: expect.any(String) }, 'request failed'],
-  ])
-})
+])(
+  'logs a request that fails because of %s at the level error, with the cause',
+  async (_what, thrown, status, err) => {
+    const { logged, ...answer } = await answered(thrown)
+    expect(answer).toEqual({ status })
+    expect(logged).toEqual([
+      ['error', { err, req_id: 'the id', code: expect.any(String) }, 'request failed'],
+    ])
+  },
+)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { readJsonBodies } from './body.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
-test('runs work in order, one piece per event-loop turn, after other due callbacks', () => {
+test('runs tasks in order, one per event-loop turn, after other due callbacks', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))
@@ -21,7 +21,7 @@ test('runs work in order, one piece per event-loop turn, after other due callbac
   expect(turns).toEqual([])
 })
 
-test('continues with the next piece after work that throws', () => {
+test('runs the next task after a task that throws', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))

@@ -8,7 +8,7 @@ function keep(keepBytes: number, ...chunks: (string | Buffer)[]): string {
   return reader.text()
 }
 
-describe('the stored part of a body', () => {
+describe('the stored part of a response body', () => {
   test.each([
     ['nothing of an empty one', keep(4), ''],
     ['all of a short one', keep(4, 'ab', 'cd'), 'abcd'],
@@ -23,14 +23,18 @@ describe('the stored part of a body', () => {
       '€',
     ],
     ['U+FFFD for bytes that are not text', keep(9, Buffer.from([0x61, 0xff, 0x62])), 'a\uFFFDb'],
-    ['U+FFFD for a character the server cut off', keep(9, Buffer.from([0x61, 0xe2])), 'a\uFFFD'],
+    [
+      'U+FFFD for a character that the server truncated',
+      keep(9, Buffer.from([0x61, 0xe2])),
+      'a\uFFFD',
+    ],
     ['U+FFFD for NUL', keep(9, 'a\0b'), 'a\uFFFDb'],
   ])('contains %s', (_what, kept, expected) => {
     expect(kept).toBe(expected)
   })
 })
 
-test('reads at most 64 KiB of a body', () => {
+test('a response body is read up to 64 KiB', () => {
   const reader = readBody(1)
   expect(reader.take(Buffer.alloc(64 * 1024))).toBe(true)
   expect(reader.take(Buffer.alloc(1))).toBe(false)

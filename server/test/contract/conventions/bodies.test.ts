@@ -71,7 +71,7 @@ describe('the validation errors of a body', () => {
 
   test.each([
     ['a number for a text', { full_name: 7 }, 'body.full_name: string_type'],
-    ['null where nothing may be cleared', { full_name: null }, 'body.full_name: string_type'],
+    ['null for a field that cannot be cleared', { full_name: null }, 'body.full_name: string_type'],
     ['a text too long', { full_name: 'x'.repeat(201) }, 'body.full_name: string_too_long'],
     ['a number in quotes', { tenant_id: '1' }, 'body.tenant_id: int_type'],
     ['a fraction', { tenant_id: 1.5 }, 'body.tenant_id: int_type'],
@@ -115,13 +115,13 @@ describe('a request body', () => {
     ['not a number', '{"theme":NaN}'],
     ['form fields', 'theme=dark'],
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
-  ])('is answered 422 json_invalid if it is not valid JSON: %s', async (_what, payload) => {
+  ])('gets 422 json_invalid if it is not valid JSON: %s', async (_what, payload) => {
     const answer = await send(payload)
     expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
   })
 
   test.each(['text/plain', 'multipart/form-data', 'application/xml', 'nonsense', ';;;', ''])(
-    'is answered 422 json_invalid with the content type "%s"',
+    'gets 422 json_invalid with the content type "%s"',
     async (type) => {
       const answer = await send('{"theme":"dark"}', { 'content-type': type })
       expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: json_invalid']])
@@ -137,7 +137,7 @@ describe('a request body', () => {
     },
   )
 
-  test('is answered 422 missing if it is absent', async () => {
+  test('gets 422 missing if it is absent', async () => {
     const answer = await service.call('PUT', '/api/preferences/theme', { token: root.token })
     expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: missing']])
   })
@@ -150,7 +150,7 @@ describe('a request body', () => {
   })
 
   test.each(['[]', 'null', '7', '"text"', 'true'])(
-    'is answered 422 dict_type if it is not an object: %s',
+    'gets 422 dict_type if it is not an object: %s',
     async (payload) => {
       const answer = await send(payload)
       expect([answer.status, faultsOf(answer)]).toEqual([422, ['body: dict_type']])
@@ -178,7 +178,7 @@ describe('a request body', () => {
   )
 })
 
-describe('a free-form object of the largest size', () => {
+describe('a free-form object of the maximum size', () => {
   const BOUND = 64 * 1024
   // PostgreSQL adds a blank after each comma and colon, which are never adjacent: "0," grows by half.
   const WITH_BLANKS = 1.5
@@ -221,7 +221,7 @@ describe('a free-form object of the largest size', () => {
 })
 
 test.each(['1e400', '[-1e400]', '{"deep": [[1e999]]}'])(
-  'a free-form object cannot contain a number that would not be returned unchanged: %s',
+  'a free-form object cannot contain a number that the service could not return unchanged: %s',
   async (number) => {
     const payload = `{"settings": {"number": ${number}}}`
     for (const path of ['/api/preferences', `/api/admin/tenants/${clinic.id}`]) {
@@ -232,7 +232,7 @@ test.each(['1e400', '[-1e400]', '{"deep": [[1e999]]}'])(
 )
 
 describe('unknown fields in a body', () => {
-  test('are ignored, alone or with known ones', async () => {
+  test('are ignored, with or without known fields', async () => {
     const path = `/api/admin/departments/${clinic.departmentId}`
     const before = await service.call('PUT', path, { token: root.token, body: { colour: 'red' } })
     expect(before).toMatchObject({ status: 200, body: { name: 'Surgery' } })
@@ -241,7 +241,7 @@ describe('unknown fields in a body', () => {
     expect(made.body.id).not.toBe(1)
   })
 
-  test('are never stored, even if the table has a column of that name', async () => {
+  test('are never stored, even if the table has a column of the same name', async () => {
     const { admin, nurse } = clinic.people
     const hidden = {
       role: 'superadmin',

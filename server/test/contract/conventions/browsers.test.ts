@@ -13,13 +13,13 @@ const preflight = (service: Service, origin: string, method: string) =>
     },
   })
 
-describe('with configured CORS origins', () => {
+describe('if CORS origins are configured,', () => {
   let service: Service
   beforeAll(async () => {
     service = await openService({ config: { CORS_ORIGINS: [CONSOLE, 'https://two.test'] } })
   })
 
-  test('a configured origin may call, and read the headers for rate limits and retries', async () => {
+  test('a configured origin may call the API, and read the headers for rate limits and retries', async () => {
     const answer = await service.call('GET', '/healthz', { headers: { origin: CONSOLE } })
     expect(answer.headers['access-control-allow-origin']).toBe(CONSOLE)
     expect(answer.headers.vary).toContain('Origin')
@@ -35,7 +35,7 @@ describe('with configured CORS origins', () => {
   })
 
   test.each(['GET', 'POST', 'PUT', 'DELETE'])(
-    'a configured origin may preflight %s',
+    'a configured origin may send a preflight request for %s',
     async (method) => {
       const answer = await preflight(service, CONSOLE, method)
       expect(answer.status).toBe(204)
@@ -46,7 +46,7 @@ describe('with configured CORS origins', () => {
   )
 
   test.each(['https://evil.test', `${CONSOLE}.evil.test`, 'http://console.clinic.test', 'null'])(
-    'no other origin may call: %s',
+    'the origin %s may not call the API',
     async (origin) => {
       const asked = await preflight(service, origin, 'PUT')
       const called = await service.call('GET', '/healthz', { headers: { origin } })
@@ -61,8 +61,8 @@ describe('with configured CORS origins', () => {
   })
 })
 
-describe('without configured CORS origins', () => {
-  test('no origin may call, and no CORS header is sent', async () => {
+describe('if no CORS origins are configured,', () => {
+  test('no origin may call the API, and responses have no CORS headers', async () => {
     const service = await openService()
     const answers = [
       await service.call('GET', '/healthz', { headers: { origin: CONSOLE } }),

@@ -284,30 +284,27 @@ const RULES: Record<
 }
 
 describe('an input rule that a schema cannot express', () => {
-  test.each(Object.keys(RULES))(
-    'for %s is reported together with schema violations',
-    async (id) => {
-      const { method, path, places, ...options } = RULES[id]?.() ?? {
-        method: '',
-        path: '',
-        places: [],
-      }
-      const answer = await service.call(method, path, {
-        token: clinic.people.admin.token,
-        ...options,
-      })
-      expect(answer.status).toBe(422)
-      expect(placesOf(answer)).toEqual(places)
-    },
-  )
+  test.each(Object.keys(RULES))('is reported together with schema violations: %s', async (id) => {
+    const { method, path, places, ...options } = RULES[id]?.() ?? {
+      method: '',
+      path: '',
+      places: [],
+    }
+    const answer = await service.call(method, path, {
+      token: clinic.people.admin.token,
+      ...options,
+    })
+    expect(answer.status).toBe(422)
+    expect(placesOf(answer)).toEqual(places)
+  })
 
-  test('is tested above for every operation that has such a rule', () => {
+  test('has a test above in every operation that applies such a rule', () => {
     const ruled = service.app.operations.filter((op) => op.refine || op.checkReferences)
     expect(Object.keys(RULES).toSorted()).toEqual(ruled.map((op) => op.id).toSorted())
   })
 })
 
-describe('validation errors are reported before the record is looked up', () => {
+describe('validation errors come before the lookup of the record:', () => {
   const wrong = {
     email: 'someone@door.test',
     password: 'password123',
@@ -317,26 +314,26 @@ describe('validation errors are reported before the record is looked up', () => 
   const create = (body: object) =>
     service.call('POST', '/api/admin/users', { token: clinic.people.admin.token, body })
 
-  test('a weak password is reported before a foreign tenant', async () => {
+  test('a weak password is reported before a tenant of others', async () => {
     const answer = await create({ ...wrong, tenant_id: other.id })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['body.password']])
   })
 
-  test('an inverted date range is reported before a foreign tenant', async () => {
+  test('a date range that ends before it starts is reported before a tenant of others', async () => {
     const query = { from_date: '2026-11-21', to_date: '2026-11-20', tenant_id: other.id }
     const { token } = clinic.people.admin
     const answer = await service.call('GET', '/api/admin/audit', { token, query })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['query.from_date']])
   })
 
-  test('an unknown department is reported before a role that only a superadmin can assign', async () => {
+  test('an unknown department is reported before a role that only a superadmin may assign', async () => {
     const user = { ...wrong, password: 'a-Fine-Secret-3', role: 'superadmin' }
     const answer = await create({ ...user, department_id: NOBODY })
     expect([answer.status, placesOf(answer)]).toEqual([422, ['body.department_id']])
     expect((await create(user)).body).toMatchObject({ code: 'superadmin_required' })
   })
 
-  test('an unknown department is reported before a role that registration does not offer', async () => {
+  test('an unknown department is reported before a role that registration does not allow', async () => {
     const body = { ...wrong, password: 'a-Fine-Secret-3', role: 'auditor', subdomain: 'door' }
     const register = (more: object) =>
       service.call('POST', '/api/auth/register', { body: { ...body, ...more } })
@@ -346,8 +343,8 @@ describe('validation errors are reported before the record is looked up', () => 
   })
 })
 
-describe('validation reveals nothing', () => {
-  test('about a department in a foreign or unknown tenant', async () => {
+describe('a validation error reveals nothing', () => {
+  test('about a department in an unknown tenant or a tenant of others', async () => {
     const { token } = clinic.people.admin
     const body = { name: 'Fine', head_doctor_id: other.people.doctor.id, tenant_id: other.id }
     const foreign = await service.call('POST', '/api/admin/departments', { token, body })
@@ -359,7 +356,7 @@ describe('validation reveals nothing', () => {
     expect(nowhere.status).toBe(404)
   })
 
-  test('about a department while its tenant is invalid', async () => {
+  test('about a department if the tenant is invalid', async () => {
     const answer = await service.call('POST', '/api/admin/users', {
       token: root.token,
       body: { tenant_id: 'door', department_id: clinic.departmentId },

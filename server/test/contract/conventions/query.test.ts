@@ -47,17 +47,20 @@ describe('an integer parameter', () => {
     ['tenant_id=0', 'tenant_id', 'greater_than_equal'],
     ['tenant_id=9007199254740992', 'tenant_id', 'less_than_equal'],
     ['tenant_id=99999999999999999999', 'tenant_id', 'less_than_equal'],
-  ])('has limits in a query: %s', async (query, name, type) => {
+  ])('has limits in a query string: %s', async (query, name, type) => {
     const answer = await list(query)
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', name], type }])
   })
 
-  test.each(['one', '1e1', '0x1', '1.0', '-', '%20'])('in a path refuses "%s"', async (text) => {
-    const answer = await service.call('GET', `/api/admin/users/${text}`, { token: root.token })
-    expect(answer.status).toBe(422)
-    expect(answer.body.detail).toMatchObject([{ loc: ['path', 'user_id'], type: 'int_parsing' }])
-  })
+  test.each(['one', '1e1', '0x1', '1.0', '-', '%20'])(
+    'in a path is not parsed from "%s"',
+    async (text) => {
+      const answer = await service.call('GET', `/api/admin/users/${text}`, { token: root.token })
+      expect(answer.status).toBe(422)
+      expect(answer.body.detail).toMatchObject([{ loc: ['path', 'user_id'], type: 'int_parsing' }])
+    },
+  )
 
   test.each([
     ['0', 'greater_than_equal'],
@@ -113,7 +116,7 @@ describe('a query string', () => {
     ])
   })
 
-  test('with a repeated parameter uses the last value', async () => {
+  test('with a repeated parameter is read with the last value', async () => {
     expect(await list('role=nurse&role=doctor')).toMatchObject({
       status: 200,
       body: { total: 1, items: [{ role: 'doctor' }] },
@@ -140,18 +143,18 @@ describe('a query string', () => {
       ])
   })
 
-  test('cannot have an empty value for an enumeration', async () => {
+  test('cannot contain an empty value for an enumeration', async () => {
     for (const name of ['role', 'sort_by', 'sort_order'])
       expect((await list(`${name}=`)).body.detail).toMatchObject([
         { loc: ['query', name], type: 'enum' },
       ])
   })
 
-  test('with an empty search returns everything', async () => {
+  test('with an empty search text returns everything', async () => {
     expect(await list('search=')).toMatchObject({ status: 200, body: { total: 5 } })
   })
 
-  test('without required parameters gets an error for each of them', async () => {
+  test('that lacks required parameters gets an error for each of them', async () => {
     const answer = await service.call('GET', '/api/auth/departments')
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toEqual([

@@ -78,7 +78,7 @@ describe('text that PostgreSQL cannot store', () => {
     },
   )
 
-  test('is harmless in a header: it is dropped or replaced', async () => {
+  test('is dropped or replaced in a header', async () => {
     const headers = { 'user-agent': 'agent \u00e9\u00ff', 'x-request-id': 'caf\u00e9' }
     const { email, password } = clinic.people.nurse
     const body = { email, password, subdomain: clinic.subdomain }
@@ -87,7 +87,7 @@ describe('text that PostgreSQL cannot store', () => {
     expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/)
   })
 
-  test('excludes no other text, which is stored unchanged', async () => {
+  test('does not include any other text, which is stored unchanged', async () => {
     const name = 'Łucja 👩🏽‍⚕️ "O\'Brien" \\ <b>&amp;</b> %s $1 ; -- می\u200cخواهم'
     const made = await service.call('POST', '/api/admin/departments', {
       token: clinic.people.admin.token,
@@ -101,7 +101,7 @@ describe('text that PostgreSQL cannot store', () => {
     expect(found.body.items.map((item: { id: number }) => item.id)).toEqual([made.body.id])
   })
 
-  test('a search treats wildcards as literal characters', async () => {
+  test('a search treats wildcards as ordinary characters', async () => {
     for (const search of ['%', '_', '\\'])
       expect(
         await service.call('GET', '/api/admin/users', { token: root.token, query: { search } }),
@@ -115,7 +115,7 @@ describe('nested settings', () => {
   const put = (payload: string) =>
     service.call('PUT', '/api/preferences', { token: root.token, payload })
 
-  test('are accepted down to 32 levels', async () => {
+  test('are accepted up to 32 levels', async () => {
     expect(await put(nested(32, '{"a":', '}').replace(':}', ':1}'))).toMatchObject({ status: 200 })
     expect(await put(nested(33, '{"a":', '}').replace(':}', ':1}'))).toMatchObject({ status: 422 })
   })
@@ -123,13 +123,13 @@ describe('nested settings', () => {
   test.each([
     ['lists', '[', ']'],
     ['objects', '{"a":', '}'],
-  ])('that are endless are refused: %s', async (_what, open, close) => {
+  ])('are refused if they are nested very deeply: %s', async (_what, open, close) => {
     const levels = Math.floor((127 * 1024) / (open.length + close.length))
     const answer = await put(nested(levels, open, close).replace(':}', ':1}'))
     expect(answer.status).toBe(422)
   })
 
-  test('are also limited in size, to 64 KiB', async () => {
+  test('are limited in size, to 64 KiB', async () => {
     expect(await put(JSON.stringify({ settings: { a: 'x'.repeat(60_000) } }))).toMatchObject({
       status: 200,
     })

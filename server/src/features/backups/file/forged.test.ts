@@ -68,7 +68,7 @@ test('reads a valid backup', async () => {
 it.each([
   ['gzip in place of zstd', async () => gzipSync(right), 'not compressed with zstd'],
   ['no compression', async () => right, 'not compressed with zstd'],
-  ['nothing at all', async () => Buffer.alloc(0), 'not compressed with zstd'],
+  ['empty content', async () => Buffer.alloc(0), 'not compressed with zstd'],
   [
     'bytes after the frame',
     async () => Buffer.concat([zstdCompressSync(right), Buffer.from('more')]),
@@ -113,7 +113,7 @@ it.each([
 it.each([
   ['README', { [README]: Buffer.alloc(600 * MIB) }],
   ['header', { [README]: Buffer.from('x'), [HEADER]: Buffer.alloc(300 * MIB) }],
-])('rejects a large %s before reading it', async (_what, files) => {
+])('rejects an oversized %s before reading it', async (_what, files) => {
   const payload = zstdCompressSync(await archiveOf(files))
   const before = process.memoryUsage().rss
   await expect(read(payload)).rejects.toThrow('is too large')

@@ -33,7 +33,7 @@ function locksOn(isAlive: (connection: number) => boolean = () => true, answer =
   return { locks, opened, closed: () => closed }
 }
 
-test('replaces a connection that does not respond', async () => {
+test('replaces a lock connection that does not respond', async () => {
   let isAlive = true
   const { locks, opened } = locksOn((connection) => isAlive || connection > 1)
   await locks.share('longReads', 1)
@@ -47,7 +47,7 @@ test('replaces a connection that does not respond', async () => {
   expect(opened).toHaveLength(2)
 })
 
-test('shares one connection between all locks and closes it after the last release', async () => {
+test('uses one connection for all locks and closes it after the last release', async () => {
   const { locks, opened, closed } = locksOn()
   const held = [await locks.share('longReads', 1), await locks.share('longJobs', 2)]
   await held[0]?.[Symbol.asyncDispose]()

@@ -20,11 +20,11 @@ test.each([
   expect(of(code, description)).toEqual(outcome)
 })
 
-test('pauses the chat after 429 for the requested time, or for 5 s by default', () => {
+test('pauses the chat after 429 for the requested time, or for 5 s if no time is given', () => {
   expect(of(429, 'Too Many Requests', 4711)).toEqual({ kind: 'limited', retryMs: 4_711_000 })
   expect(of(429, 'Too Many Requests')).toEqual({ kind: 'limited', retryMs: 5000 })
 })
 
-test('treats an unreadable response as failed', () => {
+test('treats an unreadable response as a failure', () => {
   expect(judge(null)).toEqual({ kind: 'failed' })
 })

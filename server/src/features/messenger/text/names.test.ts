@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
 import { plain, shownName } from './names.ts'
 
-describe('a name', () => {
+describe("a person's name in a chat message", () => {
   test.each([
     'Nora Nurse',
     "Conan O'Brien-Smith",
@@ -16,7 +16,7 @@ describe('a name', () => {
     'J. R. Ewing',
     'Dr. Anna',
     'Nora…Nurse',
-  ])('is shown unchanged: %s', (name) => {
+  ])('is not changed: %s', (name) => {
     expect(shownName(name)).toBe(name)
   })
 

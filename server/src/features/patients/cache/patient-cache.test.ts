@@ -68,7 +68,7 @@ describe('a cached patient', () => {
   })
 })
 
-test('loads the patient on every read while notifications may be missed', async () => {
+test('loads the patient from the database on every read while notifications may be missed', async () => {
   const { cache, heard, loads } = await holding()
   heard.trusted = false
   await Promise.all([cache.get(3, 7), cache.get(3, 7)])
@@ -85,9 +85,9 @@ test.each<[string, UnreadableRecord | null]>([
   expect([loads.length, cache.stats(3).entries]).toEqual([2, 0])
 })
 
-describe('the text of a cached patient', () => {
+describe('a cached patient as text', () => {
   test.each(['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)(
-    'contains the same fields for the role %s as the record',
+    "contains the same fields for the role %s as the patient's record",
     (role) => {
       const caller = { role } as Caller
       const { text } = textFor(caller, heldOf(RECORD))
@@ -97,7 +97,7 @@ describe('the text of a cached patient', () => {
   )
 })
 
-test('estimates one byte per character of Latin-1 text, and two of other text', () => {
+test('estimates the size of text: one byte per Latin-1 character, two per other character', () => {
   const weightOf = (notes: string) => sizeOfPatient(heldOf({ ...RECORD, notes }))
   const [none, latin, greek] = ['', 'é'.repeat(1_000), 'ω'.repeat(1_000)].map(weightOf) as [
     number,

@@ -9,7 +9,7 @@ const MIDDLE = () => 0.5
 /** A value close to 1, the upper limit of `Math.random`. */
 const MOST = () => 1 - Number.EPSILON
 
-describe('a delivery that has failed', () => {
+describe('a failed webhook delivery', () => {
   test.each([
     [1, 5 * SECOND],
     [2, 5 * MINUTE],
