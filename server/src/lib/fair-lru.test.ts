@@ -1,6 +1,6 @@
 /** The cache stays within its limits and evicts fairly among tenants. */
 import { describe, expect, test } from 'vitest'
-import { dice } from '../../test/support/dice.ts'
+import { dice } from '../../test/support/seeded-random.ts'
 import { fairLru } from './fair-lru.ts'
 
 interface Value {

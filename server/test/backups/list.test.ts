@@ -5,9 +5,9 @@ import { insertJob } from '../../src/features/backups/backups.store.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NoRoomError } from '../../src/features/backups/stores/store.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 import { alter } from './support.ts'
-import { has, workOn } from './working.ts'
+import { has, workOn } from './worker-scene.ts'
 
 let at: ByCommand
 

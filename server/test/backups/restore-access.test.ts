@@ -5,7 +5,7 @@ import { openBotServer } from '../support/bot-server.ts'
 import type { Person } from '../support/clinics.ts'
 import { SUPERADMIN } from '../support/service.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 const THEN = 'http://127.0.0.1:9/then'

@@ -5,7 +5,7 @@ import { codeOf } from '../support/accounts.ts'
 import { type Clinic, PASSWORD, type Person } from '../support/clinics.ts'
 import { SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring

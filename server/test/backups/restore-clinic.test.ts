@@ -4,7 +4,7 @@ import { nameKey } from '../../src/lib/fold.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make, purgeTonight } from './support.ts'
 
 let at: Restoring

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let service: ByCommand['service']
 let clinic: ByCommand['clinic']

@@ -9,7 +9,7 @@ import { enable, enrol, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring

@@ -7,7 +7,7 @@ import { signIn } from '../support/clinics.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let at: ByCommand
 let id: string

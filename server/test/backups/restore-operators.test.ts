@@ -4,7 +4,7 @@ import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { type Clinic, PASSWORD, type Person } from '../support/clinics.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring

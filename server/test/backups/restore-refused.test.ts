@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { fileOf, make } from './support.ts'
 
 let at: Restoring

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make, passMaintenance } from './support.ts'
 
 let at: Restoring

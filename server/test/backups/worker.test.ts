@@ -9,7 +9,7 @@ import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { keeper, order } from './support.ts'
-import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
+import { has, jobOf, memoryStore, stalling, workOn } from './worker-scene.ts'
 
 let service: Service
 beforeAll(async () => {

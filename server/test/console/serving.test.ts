@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { INDEX, madeUpConsole, SCRIPT } from '../support/made-up-console.ts'
+import { INDEX, madeUpConsole, SCRIPT } from '../support/fake-console.ts'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 

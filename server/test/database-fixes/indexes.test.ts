@@ -1,8 +1,8 @@
 /** Rebuilds missing or invalid indexes while others read and write. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { type Bench, openBench } from './bench.ts'
-import { openTransaction, waitingBuild } from './builds.ts'
+import { openTransaction, waitingBuild } from './index-builds.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.indexes'
 let bench: Bench

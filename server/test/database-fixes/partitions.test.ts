@@ -1,6 +1,6 @@
 /** Finds and creates missing partitions. */
 import { beforeAll, expect, it } from 'vitest'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 let bench: Bench
 const sql = <T extends Record<string, unknown>>(text: string) => bench.database.sql<T>(text)

@@ -5,7 +5,7 @@ import { databaseOn } from '../support/database.ts'
 import { started } from '../support/embedded.ts'
 import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.schema'
 let bench: Bench

@@ -1,7 +1,7 @@
 /** Finds and repairs tables and partitions without forced row-level security. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.row_security'
 let bench: Bench

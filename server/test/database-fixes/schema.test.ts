@@ -7,7 +7,7 @@ import { migrate } from '../../src/platform/schema/migrate.ts'
 import { differingSafeguards } from '../../src/platform/schema/repairs/index.ts'
 import { databaseOn } from '../support/database.ts'
 import { silentLog, withDatabase } from '../support/server-address.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.schema'
 /** Shared by concurrent runs and left in place, because roles belong to the cluster. */

@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.sequences'
 let bench: Bench

@@ -1,7 +1,7 @@
 /** Kills the service with -9 around each of its commits. Each payment answered with 200 is applied exactly once. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
-import { holdUp } from '../support/hold-up.ts'
+import { holdUp } from '../support/paused-writes.ts'
 import { CARDNET_SECRET, cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'

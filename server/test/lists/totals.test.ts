@@ -11,7 +11,7 @@ import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index
 import { startUpkeep } from '../../src/platform/lifecycle/upkeep.ts'
 import { forgetWrites, listWritesUpkeep } from '../../src/platform/lists/list-writes.ts'
 import { scopesOf } from '../sessions/scopes.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { frozenClock } from '../support/time.ts'

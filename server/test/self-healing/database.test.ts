@@ -1,7 +1,7 @@
 /** Faults of the database, over HTTP: a security gap is fixed after confirmation, a missing partition automatically. */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { scanAndConfirm } from '../support/fixes.ts'
+import { scanAndConfirm } from '../support/self-healing-fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { query } from '../support/embedded.ts'
-import { codeReachable, NOBODY } from '../support/nobody.ts'
 import { type RunningService, type RunOptions, startService, tokenOf } from '../support/process.ts'
 import { isRoot } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
+import { codeReachable, NOBODY } from '../support/unprivileged-account.ts'
 
 /** The minimum configuration: a free port and a folder. */
 const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })

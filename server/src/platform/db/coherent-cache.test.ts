@@ -3,8 +3,8 @@
  * The tests of sessions cover its use for sessions.
  */
 import { describe, expect, test } from 'vitest'
-import { dice } from '../../../test/support/dice.ts'
-import { hearing } from '../../../test/support/hearing.ts'
+import { hearing } from '../../../test/support/change-notifications.ts'
+import { dice } from '../../../test/support/seeded-random.ts'
 import { type CoherentCacheOptions, coherentCache } from './coherent-cache.ts'
 import type { Topic } from './topics.ts'
 

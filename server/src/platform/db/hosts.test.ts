@@ -1,7 +1,7 @@
 /** Tests the choice of a host if an address has several. */
 import { createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { endingPool } from '../../../test/support/database.ts'
 import { query } from '../../../test/support/embedded.ts'
 import { openSwitch, type TcpSwitch } from '../../../test/support/tcp-switch.ts'

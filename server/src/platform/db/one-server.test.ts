@@ -1,9 +1,9 @@
 /** Transactions and caches while connections lead to a server that the listener does not trust. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { hearing } from '../../../test/support/change-notifications.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
-import { hearing } from '../../../test/support/hearing.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { frozenClock } from '../../../test/support/time.ts'
 import { systemTime, type Time } from '../../lib/time.ts'

@@ -1,9 +1,9 @@
 /** Refuses writes in maintenance mode, even on a node without its listener. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { hearing } from '../../../test/support/change-notifications.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
-import { hearing } from '../../../test/support/hearing.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
 import { systemTime } from '../../lib/time.ts'

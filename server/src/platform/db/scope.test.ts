@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { systemTime } from '../../lib/time.ts'

@@ -3,7 +3,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { defineList, EXACT_TOTAL } from '../../lib/page.ts'

@@ -1,6 +1,6 @@
 /** Tests that session states are cached until a change of the session, its user or its tenant. */
 import { describe, expect, test } from 'vitest'
-import { hearing } from '../../../../test/support/hearing.ts'
+import { hearing } from '../../../../test/support/change-notifications.ts'
 import type { Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'
 import { sessionStates } from './session-states.ts'
 import type { SessionState } from './sessions.store.ts'

@@ -1,6 +1,6 @@
 /** Tests when the patient cache stores and drops patients, what it returns, and how it estimates memory. */
 import { describe, expect, test } from 'vitest'
-import { hearing } from '../../../../test/support/hearing.ts'
+import { hearing } from '../../../../test/support/change-notifications.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Topic } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'

@@ -5,7 +5,7 @@ import { insertJob } from '../../src/features/backups/backups.store.ts'
 import type { BackupJobKind } from '../../src/features/backups/backups.table.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { superadmin } from '../support/clinics.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let at: ByCommand
 let backup: any

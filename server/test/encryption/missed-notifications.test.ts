@@ -9,7 +9,7 @@ import {
 } from '../../src/platform/crypto/index.ts'
 import { openScopes, watchChanges } from '../../src/platform/db/index.ts'
 import { hears, openPatientScene } from '../patients/scene.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { proxyTo } from '../support/database-proxy.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'

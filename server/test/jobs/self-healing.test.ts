@@ -5,8 +5,8 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Finding } from '../../src/platform/feature/fix.ts'
 import { type JobKind, jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
-import { findings, fixOf, look, repair } from '../support/fixes.ts'
 import { type JobsNode, openNode, rowsOf } from '../support/jobs.ts'
+import { findings, fixOf, look, repair } from '../support/self-healing-fixes.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase

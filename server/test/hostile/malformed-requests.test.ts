@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { madeUpConsole } from '../support/made-up-console.ts'
+import { madeUpConsole } from '../support/fake-console.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service

@@ -7,7 +7,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { ended, fatten } from './support.ts'
-import { workOn } from './working.ts'
+import { workOn } from './worker-scene.ts'
 
 let service: Service
 let root: Person

@@ -5,7 +5,7 @@ import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { fileOf, make, passMaintenance } from './support.ts'
 
 let at: Restoring

@@ -1,7 +1,7 @@
 /** Finds stopped rotations, and resumes them after confirmation. */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
-import { fixIn, scanAndConfirm } from '../support/fixes.ts'
+import { fixIn, scanAndConfirm } from '../support/self-healing-fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { openRotations } from './scene.ts'
 

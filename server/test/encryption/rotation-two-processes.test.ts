@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { migratedDatabase } from '../support/database.ts'
-import { holdUp } from '../support/hold-up.ts'
+import { holdUp } from '../support/paused-writes.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'

@@ -1,7 +1,7 @@
 /** Index builds that wait for as long as a test needs. */
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
-import type { Bench } from './bench.ts'
+import { atTheEnd } from '../support/cleanup.ts'
+import type { Bench } from './scene.ts'
 
 /** Opens a connection with an open transaction. Every concurrent build waits for its snapshot at the end. */
 export async function openTransaction(

@@ -5,7 +5,7 @@ import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { ended, make } from './support.ts'
 
 let at: Restoring

@@ -5,7 +5,7 @@ import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { newColleague } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { everythingIn } from '../support/everything.ts'
+import { everythingIn } from '../support/database-contents.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 import { type Enrolled, enrol, offered } from './enrol.ts'
 

@@ -8,9 +8,9 @@ import type { Clinic } from '../support/clinics.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { contents, fileOf, make, passMaintenance } from './support.ts'
-import { workOn } from './working.ts'
+import { workOn } from './worker-scene.ts'
 
 let at: Restoring
 /** The clinic of the test. */

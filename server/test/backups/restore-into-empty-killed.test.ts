@@ -9,7 +9,7 @@ import { emptyDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/d
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { laterMigrations } from './later.ts'
+import { laterMigrations } from './later-release.ts'
 import { fileOf, make } from './support.ts'
 
 /** Opens a connection that holds the migrations lock once `taken` resolves. */
@@ -39,7 +39,7 @@ test('a restore killed before its newer migrations keeps the rows, and the next 
   await first.taken
   const restore = spawn(
     process.execPath,
-    [new URL('./later.ts', import.meta.url).pathname, file, database.url],
+    [new URL('./later-release.ts', import.meta.url).pathname, file, database.url],
     { env: { ...process.env, ROOT_KEY: ROOT_KEY.toString('hex') }, stdio: 'inherit' },
   )
   const ended = once(restore, 'exit')

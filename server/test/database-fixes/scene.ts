@@ -5,7 +5,7 @@ import { ownerClient } from '../../src/platform/db/connection.ts'
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import type { Detected, Finding, Fix, Repaired } from '../../src/platform/feature/fix.ts'
 import { databaseFixes } from '../../src/platform/schema/repairs/index.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 

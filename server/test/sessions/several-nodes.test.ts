@@ -1,6 +1,6 @@
 /**
- * The end of a session: immediate on its node, and after a notification on all others. `held.test.ts` tests nodes
- * without notifications.
+ * The end of a session: immediate on its node, and after a notification on all others. `session-cache.test.ts` tests
+ * nodes without notifications.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'

@@ -9,7 +9,7 @@ import { type DatabaseProxy, proxyTo } from '../support/database-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { order } from './support.ts'
-import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
+import { has, jobOf, memoryStore, stalling, workOn } from './worker-scene.ts'
 
 let service: Service
 let proxy: DatabaseProxy

@@ -4,7 +4,7 @@ import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
 import type { Fix } from '../../src/platform/feature/fix.ts'
 import { refresh } from '../sessions/users.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
-import { findings, fixOf, look, repair, scanAndConfirm } from '../support/fixes.ts'
+import { findings, fixOf, look, repair, scanAndConfirm } from '../support/self-healing-fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { PROXIED } from './people.ts'
 

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { gate } from '../sessions/scopes.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { type Clinic, makeClinic, PASSWORD, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'

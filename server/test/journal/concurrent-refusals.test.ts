@@ -6,7 +6,7 @@ import type { Caller } from '../../src/platform/access/index.ts'
 import type { Scopes } from '../../src/platform/db/index.ts'
 import { openRefusals, writeSeenRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 
 const LEAST = '00000000-0000-4000-8000-000000000000'

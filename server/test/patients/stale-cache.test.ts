@@ -1,7 +1,7 @@
 /** Cached patients that differ from the database. Each node finds its own, and any node can fix all of them. */
 import { beforeAll, expect, test } from 'vitest'
 import type { Feature } from '../../src/platform/feature/feature.ts'
-import { fixIn, scanAndConfirm } from '../support/fixes.ts'
+import { fixIn, scanAndConfirm } from '../support/self-healing-fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 import { hears, hearsAll, holdsPatient, openPatientScene, type PatientScene } from './scene.ts'
 

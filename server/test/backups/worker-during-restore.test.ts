@@ -6,7 +6,7 @@ import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { order } from './support.ts'
-import { has, jobOf, memoryStore, workOn } from './working.ts'
+import { has, jobOf, memoryStore, workOn } from './worker-scene.ts'
 
 let service: Service
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
-import { compare } from './compare.ts'
+import { compare } from './compare-durations.ts'
 import { newTenant, PROXIED, post, register } from './people.ts'
 
 /** With this many calls, the comparison detects a difference of one third, as its own tests show. */
