@@ -56,7 +56,7 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
     () => byAdmin('PUT', '/password', { password: RENEWED, must_change_password: true }),
   ],
   [
-    'a password that a link set',
+    'a password that was set with a mailed link',
     'Your password was changed',
     () => askForLink(service, 'request-reset', person.email, 'north'),
     async () =>
@@ -78,7 +78,7 @@ describe.each<[string, string, () => Promise<unknown>, () => Promise<Answer>]>([
     () => call('POST', '/api/auth/totp/disable', person.token, { password: PASSWORD }),
   ],
   [
-    'a second factor that an administrator took away',
+    'a second factor that an administrator removed',
     'Your second factor was removed',
     withFactor,
     () => byAdmin('DELETE', '/totp'),

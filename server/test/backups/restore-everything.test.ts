@@ -363,7 +363,7 @@ describe('a restored webhook', () => {
   }
 
   test.each(Object.keys(WEBHOOKS))(
-    'keeps the narrower events and the current URL after this change: %s',
+    'keeps the narrower events and the current URL after this change of the webhook: %s',
     async (what) => {
       const id = webhookIds[Object.keys(WEBHOOKS).indexOf(what)] ?? 0
       const fields = WEBHOOKS[what]?.fields ?? []

@@ -71,12 +71,12 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'row security where the schema has none',
+    'row-level security on a table for which the schema has none',
     'alter table installation enable row level security',
     ['row security of installation'],
   ],
   [
-    'privileges that are surplus, missing, of a stranger, of a column and of everybody',
+    'privileges that are surplus or missing, of unknown roles, of columns and of PUBLIC',
     `grant update, delete on journal to wardkeep_app; revoke insert on patients from wardkeep_app;
      grant select (email) on users to ${STRANGER}; grant create on schema public to public;
      grant execute on function drop_webhook_partition to public;
@@ -138,7 +138,7 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'surplus objects beside our tables, and none in a schema of its own',
+    'surplus objects beside the tables of the service, but none in other schemas',
     `create table mine (id int primary key); grant select on mine to wardkeep_app;
      create view everyone as select * from users;
      create function reveal() returns int language sql as 'select 1'; revoke execute on function reveal from public;
@@ -155,7 +155,7 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'an index with other columns, but not how one is stored or that one was added',
+    'an index with other columns, but neither storage parameters nor additional indexes',
     `drop index users__by_name; create index users__by_name on users (tenant_id, full_name);
      alter index users__email set (fillfactor = 80, deduplicate_items = off);
      drop index journal__positions;

@@ -220,8 +220,8 @@ test('a refused request is answered 500 if the refusal cannot be journaled', asy
 })
 
 test.each([
-  ['is one line', 'Ward\n\nhttps://evil.example'],
-  ['is not shown backwards', 'Ward \u202egnp.exe'],
+  ['contains no line breaks', 'Ward\n\nhttps://evil.example'],
+  ['contains no direction marks', 'Ward \u202egnp.exe'],
   ['contains no zero-width space', 'Wa\u200brd'],
   ['contains no other invisible characters', 'Ward\u{e0041}\ufeff\u00ad'],
 ])('a name %s, or the request is rejected', async (_, name) => {

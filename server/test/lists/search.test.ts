@@ -17,9 +17,9 @@ const call = (method: string, path: string, more: object) =>
 const NAMES = [
   ['a final sigma', 'ΓΙΩΡΓΟΣ ΠΑΠΑΔΟΠΟΥΛΟΣ', 'ΠΑΠΑΔΟΠΟΥΛΟΣ'],
   ['a dotted capital I', 'İpek İstanbul', 'İSTANBUL'],
-  ['letters that are composed', 'Pédiatrie', 'PÉDI'],
-  ['letters that are not', 'Ge\u0301riatrie', 'GÉRI'],
-  ['a search that is not', 'Zoé', 'ZOE\u0301'],
+  ['composed letters', 'Pédiatrie', 'PÉDI'],
+  ['decomposed letters', 'Ge\u0301riatrie', 'GÉRI'],
+  ['composed letters by a decomposed search text', 'Zoé', 'ZOE\u0301'],
   ['wildcards', '100%_\\ sure', '%_\\'],
 ] as const
 

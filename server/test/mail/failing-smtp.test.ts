@@ -29,18 +29,18 @@ async function expectNoTraces(sender: MailNode): Promise<void> {
 }
 
 const passing: [string, Fate][] = [
-  ['is busy when the recipient is named', { at: 'recipient', code: 450 }],
-  ['is busy when the mail was read', { at: 'data', code: 451 }],
-  ['refuses the sender, which the operator can mend', { at: 'sender', code: 550 }],
-  ['wants a sign-in first', { at: 'recipient', code: 530 }],
+  ['is busy when it gets the recipient', { at: 'recipient', code: 450 }],
+  ['is busy when it has received the mail', { at: 'data', code: 451 }],
+  ['refuses the sender until an operator corrects the configuration', { at: 'sender', code: 550 }],
+  ['requires authentication', { at: 'recipient', code: 530 }],
   [
-    'does not relay for us, as its operator can mend',
+    'refuses to relay until its operator allows it',
     { at: 'recipient', code: 554, status: '5.7.1' },
   ],
-  ['has blocked us for now', { at: 'data', code: 550, status: '5.7.25' }],
-  ['is silent from the start', 'stall at the greeting'],
-  ['is silent at the end', 'stall at the end'],
-  ['dies while it reads', 'die in DATA'],
+  ['blocks the service temporarily', { at: 'data', code: 550, status: '5.7.25' }],
+  ['sends no greeting', 'stall at the greeting'],
+  ['does not respond after the mail', 'stall at the end'],
+  ['closes the connection while it receives the mail', 'die in DATA'],
 ]
 
 it.each(passing)(

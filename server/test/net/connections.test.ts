@@ -96,7 +96,7 @@ describe('a reused connection that the server closes', () => {
     )
 
   test.each(['end', 'resetAndDestroy'] as const)(
-    'while the request arrives is replaced, and the request succeeds: %s',
+    'while the request arrives is replaced, and the request succeeds (closed with %s)',
     async (close) => {
       const server = await closing(close)
       const out = openWayOut()

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 /** Every way to set a password without a link. */
 const ways: Record<string, (password: string) => Promise<Answer>> = {
-  'by registering': (password) =>
+  'by registration': (password) =>
     service.call('POST', '/api/auth/register', {
       body: {
         email: `${fresh('someone')}@north.test`,
@@ -38,14 +38,14 @@ const ways: Record<string, (password: string) => Promise<Answer>> = {
         tenant_id: clinic.id,
       },
     }),
-  'for another': async (password) => {
+  'for another user': async (password) => {
     const { id } = await newColleague(service, clinic)
     return service.call('PUT', `/api/admin/users/${id}/password`, {
       token: clinic.people.admin.token,
       body: { password },
     })
   },
-  'of one’s own': async (password) => {
+  'by its user': async (password) => {
     const { token } = await newColleague(service, clinic)
     return service.call('PUT', '/api/users/me/password', {
       token,
@@ -54,7 +54,7 @@ const ways: Record<string, (password: string) => Promise<Answer>> = {
   },
 }
 
-describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
+describe.each(Object.entries(ways))('a password set %s', (_, set) => {
   test.each([
     ['seven characters', 'Xq7-Zv9', 'string_too_short'],
     ['seven emoji, which are fourteen code units', '🦷🐴🔋📎🌙🧬🎻', 'string_too_short'],
@@ -86,8 +86,8 @@ describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
 
 test.each([
   ['for a new user', '/api/admin/users', () => ({ tenant_id: clinic.id })],
-  ['by registering', '/api/auth/register', () => ({ subdomain: 'north' })],
-])('a password with the name of the e-mail address is rejected, %s', async (...way) => {
+  ['by registration', '/api/auth/register', () => ({ subdomain: 'north' })],
+])('a password with the name of the e-mail address is rejected %s', async (...way) => {
   const [, path, of] = way
   for (const password of ['xx-Gregor-99', 'xx-ＧＲＥＧＯＲ-99']) {
     const { status, body } = await service.call('POST', path, {

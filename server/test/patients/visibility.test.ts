@@ -28,26 +28,29 @@ beforeAll(async () => {
   for (const role of ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)
     seers[role] = scene.as(role)
   const as = async (fields: object) => scene.as(await scene.newcomer(fields))
-  seers.homeless = await as({ department_id: null })
-  seers.allSeeing = await as({ department_id: null, can_see_all_patients: true })
-  seers.allSeeingAuditor = await as({ role: 'auditor', can_see_all_patients: true })
-  seers.elsewhere = await as({ role: 'nurse', department_id: scene.elsewhere })
+  seers['doctor without a department'] = await as({ department_id: null })
+  seers['doctor who sees all patients'] = await as({
+    department_id: null,
+    can_see_all_patients: true,
+  })
+  seers['auditor who sees all patients'] = await as({ role: 'auditor', can_see_all_patients: true })
+  seers['nurse of another department'] = await as({ role: 'nurse', department_id: scene.elsewhere })
 })
 
 const EVERYONE = ['here', 'elsewhere', 'nowhere'] as const
 const SEEN: Record<string, readonly (typeof EVERYONE)[number][]> = {
   admin: EVERYONE,
-  allSeeing: EVERYONE,
-  allSeeingAuditor: EVERYONE,
+  'doctor who sees all patients': EVERYONE,
+  'auditor who sees all patients': EVERYONE,
   doctor: ['here'],
   nurse: ['here'],
   receptionist: ['here'],
   auditor: ['here'],
-  elsewhere: ['elsewhere'],
-  homeless: [],
+  'nurse of another department': ['elsewhere'],
+  'doctor without a department': [],
 }
 
-describe.each(Object.entries(SEEN))('a caller with this role and department: %s', (who, places) => {
+describe.each(Object.entries(SEEN))('a caller: %s', (who, places) => {
   const call: Call = (...args) => (seers[who] as Call)(...args)
   const seen = () => places.map((place) => patients[place]).sort((a, b) => a - b)
 
@@ -97,8 +100,8 @@ test('a duplicate identifier is reported only to users who can see the other pat
   const { here, elsewhere, nowhere } = patients
   expect(await made('admin')).toEqual([here, elsewhere, nowhere])
   expect(await made('doctor')).toEqual([here])
-  expect(await made('elsewhere')).toEqual([elsewhere])
-  expect(await made('homeless')).toEqual([])
+  expect(await made('nurse of another department')).toEqual([elsewhere])
+  expect(await made('doctor without a department')).toEqual([])
   const other = await scene.patient({ ...NAMED, birth_date: '1970-07-08' })
   expect(other.possible_duplicates).toEqual([])
   await scene.as('admin')('DELETE', `/api/patients/${other.id}`)

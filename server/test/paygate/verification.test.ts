@@ -26,17 +26,20 @@ describe('a notification of a payment', () => {
   test.each([
     ['lags', 'payment.succeeded', 'pending'],
     ['lags', 'payment.waiting_for_capture', 'pending'],
-    ['denies it', 'payment.succeeded', 'canceled'],
+    ['denies the payment', 'payment.succeeded', 'canceled'],
     ['lags', 'payment.canceled', 'waiting_for_capture'],
-  ] as const)('is verified again if the API %s (%s, %s)', async (_why, event, status) => {
-    const { paygate, read } = await openScene()
-    const told = paygate.put({ id: 'p1', status, ...OF_SEVEN })
-    expect(await read(paygate.noticeOf(event, told))).toEqual(later('not_confirmed'))
-    paygate.put({ id: 'p1', status: 'succeeded' })
-    expect(await read(paygate.noticeOf(event, told))).toMatchObject({
-      facts: { status: 'succeeded' },
-    })
-  })
+  ] as const)(
+    'is verified again if the API %s (%s, but the payment is %s)',
+    async (_why, event, status) => {
+      const { paygate, read } = await openScene()
+      const told = paygate.put({ id: 'p1', status, ...OF_SEVEN })
+      expect(await read(paygate.noticeOf(event, told))).toEqual(later('not_confirmed'))
+      paygate.put({ id: 'p1', status: 'succeeded' })
+      expect(await read(paygate.noticeOf(event, told))).toMatchObject({
+        facts: { status: 'succeeded' },
+      })
+    },
+  )
 
   test('is not trusted if its object claims more than its event', async () => {
     const { paygate, read } = await openScene()
@@ -137,16 +140,19 @@ describe('the paygate API', () => {
     ['is busy', { status: 429, headers: { 'retry-after': '60' } }],
     ['fails', { status: 500 }],
     ['is unavailable', { status: 503, body: '<html>' }],
-    ['answers HTML', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
-    ['answers a list', { status: 200, body: '[]' }],
+    [
+      'answers with HTML',
+      { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } },
+    ],
+    ['answers with a list', { status: 200, body: '[]' }],
     ['answers without a body', { status: 204 }],
-    ['answers bytes that are no text', { status: 200, body: '\u0000' }],
+    ['answers with bytes that are not text', { status: 200, body: '\u0000' }],
     ['rejects the request', { status: 400 }],
     ['closes the connection', 'reset'],
     ['answers with too many bytes', { status: 200, body: `{"x":"${'x'.repeat(1024 * 1024)}"}` }],
     ['answers with another payment', { status: 200, body: SAID.replace('p1', 'p2') }],
     ['answers with no payment', { status: 200, body: '{}' }],
-    ['answers as if it had made it', { status: 201, body: SAID }],
+    ['answers with the status 201', { status: 201, body: SAID }],
   ])('is queried again if it %s', async (_what, misbehaviour) => {
     const { read } = await openPayment(misbehaviour)
     expect(await read()).toEqual(later('provider_away'))

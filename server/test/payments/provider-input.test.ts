@@ -10,8 +10,8 @@ beforeAll(async () => {
 })
 
 test.each([
-  ['of the payment', { livemode: false }, {}],
-  ['of the event', {}, { livemode: false }],
+  ['in the payment', { livemode: false }, {}],
+  ['in the event', {}, { livemode: false }],
 ])('a payment of cardnet is marked as a test by the flag %s', async (_, object, event) => {
   const id = `pay_test_${Object.keys(event).length}`
   await at.settle({ ...at.about('succeeded', id, object), ...event })

@@ -22,40 +22,43 @@ beforeAll(async () => {
 
 const login = (body: object) => service.call('POST', '/api/auth/login', { body })
 
-describe('a sign-in with wrong credentials', () => {
+describe('a sign-in with', () => {
   const wrong: [string, () => object][] = [
     [
-      'password',
+      'a wrong password',
       () => ({ email: clinic.people.nurse.email, password: 'wrong-Horse-1', subdomain: 'north' }),
     ],
-    ['address', () => ({ email: 'nobody@north.test', password: PASSWORD, subdomain: 'north' })],
     [
-      'tenant',
+      'an unknown address',
+      () => ({ email: 'nobody@north.test', password: PASSWORD, subdomain: 'north' }),
+    ],
+    [
+      'the tenant of others',
       () => ({ email: clinic.people.nurse.email, password: PASSWORD, subdomain: 'south' }),
     ],
     [
-      'platform',
+      'the platform as its tenant',
       () => ({ email: clinic.people.admin.email, password: PASSWORD, subdomain: 'platform' }),
     ],
-    ['address of no form', () => ({ email: '%', password: PASSWORD })],
+    ['a malformed address', () => ({ email: '%', password: PASSWORD })],
     [
-      'case of the password',
+      'the password in another case',
       () => ({ email: clinic.people.nurse.email, password: PASSWORD.toUpperCase() }),
     ],
     [
-      'space after the password',
+      'a space after the password',
       () => ({ email: clinic.people.nurse.email, password: `${PASSWORD} ` }),
     ],
     [
-      'password, beyond what one can be',
+      'a password longer than the maximum',
       () => ({ email: clinic.people.nurse.email, password: 'x'.repeat(1000) }),
     ],
     [
-      'password of a closed tenant',
+      'a wrong password in a deactivated tenant',
       () => ({ email: closed.people.nurse.email, password: 'wrong-Horse-1', subdomain: 'closed' }),
     ],
   ]
-  test.each(wrong)('(%s) gets 401 with the same body as any other', async (_, body) => {
+  test.each(wrong)('%s gets 401 with the same body as any other', async (_, body) => {
     const answer = await login(body())
     expect(answer.status).toBe(401)
     expect(answer.body).toEqual({ detail: 'Invalid credentials', code: 'invalid_credentials' })

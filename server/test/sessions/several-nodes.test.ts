@@ -57,7 +57,7 @@ const ENDINGS: [string, (person: Person) => Promise<Answer>][] = [
     ({ id }) => admin('PUT', `/api/admin/users/${id}/role`, { role: 'receptionist' }),
   ],
   [
-    'the password is set anew',
+    'an administrator sets the password',
     ({ id }) => admin('PUT', `/api/admin/users/${id}/password`, { password: 'quite-Another-4' }),
   ],
 ]

@@ -123,8 +123,8 @@ describe('an administrator who ends sessions of a user', () => {
   it.each([
     ['of a colleague', (colleague: Person) => jtiOf(colleague.token)],
     ['that never existed', () => '00000000-0000-4000-8000-000000000000'],
-    ['with a malformed id', () => 'all'],
-    ['in upper case', () => jtiOf(person.token).toUpperCase()],
+    ['with a malformed ID', () => 'all'],
+    ['written in upper case', () => jtiOf(person.token).toUpperCase()],
   ])("gets 404 for a session %s with the user's ID", async (_, jti) => {
     const colleague = await newColleague(service, clinic)
     const answer = await call('DELETE', `${person.id}/sessions/${jti(colleague)}`)

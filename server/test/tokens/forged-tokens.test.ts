@@ -111,9 +111,9 @@ describe('a token with a misleading key ID is refused if the key ID', () => {
     ['an absolute path', '/proc/self/environ'],
     ['SQL', `' or '1'='1`],
     ['SQL that ends the statement', `x'; drop table signing_keys; --`],
-    ['with NUL', 'a\0b'],
+    ['text with a NUL', 'a\0b'],
     ['a lone surrogate', '\ud800'],
-    ['huge', 'k'.repeat(100_000)],
+    ['very long', 'k'.repeat(100_000)],
     ['an array', ['a', 'b']],
     ['an object', { kid: 'a' }],
     ['a number', 1],
@@ -129,26 +129,26 @@ describe('a token with a misleading key ID is refused if the key ID', () => {
   })
 })
 
-describe('a token with missing or additional parts is refused', () => {
+describe('a token is refused if it is', () => {
   const damaged: [string, (token: string) => string][] = [
-    ['nothing', () => ''],
-    ['dots', () => '..'],
-    ['cut short', (token) => token.slice(0, -1)],
+    ['empty', () => ''],
+    ['two dots only', () => '..'],
+    ['truncated', (token) => token.slice(0, -1)],
     ['without its signature', (token) => token.slice(0, token.lastIndexOf('.'))],
     ['without its claims', (token) => token.replace(/\..*\./, '..')],
     ['with a fourth part', (token) => `${token}.e30`],
-    ['with more signature', (token) => `${token}AAAA`],
+    ['with a longer signature', (token) => `${token}AAAA`],
     ['with a space inside', (token) => token.replace('.', '. ')],
     ['with a tab inside', (token) => token.replace('.', '\t.')],
-    ['twice', (token) => `${token} ${token}`],
-    ['of another scheme', (token) => `Bearer ${token}`],
+    ['present twice in the header', (token) => `${token} ${token}`],
+    ['with the scheme written twice', (token) => `Bearer ${token}`],
     ['in upper case', (token) => token.toUpperCase()],
     ['in standard base64', (token) => `${Buffer.from(token).toString('base64')}`],
-    ['with headers that are no JSON', (token) => token.replace(/^[^.]*/, 'AAAA')],
+    ['with a header that is not JSON', (token) => token.replace(/^[^.]*/, 'AAAA')],
     ['with a header that is an array', (token) => token.replace(/^[^.]*/, 'W10')],
     ['with claims that are a number', (token) => token.replace(/\.[^.]*\./, '.MQ.')],
-    ['huge', (token) => `${token}${'A'.repeat(300_000)}`],
-    ['of a million dots', () => '.'.repeat(1_000_000)],
+    ['very long', (token) => `${token}${'A'.repeat(300_000)}`],
+    ['a million dots', () => '.'.repeat(1_000_000)],
   ]
   test.each(damaged)('%s', async (_, damage) => {
     await expectRefused(damage(real.token))

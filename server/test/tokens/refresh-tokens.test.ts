@@ -146,24 +146,24 @@ describe('a session', () => {
 describe('a forged refresh token', () => {
   const secret = 'A'.repeat(43)
   const forged: [string, () => string][] = [
-    ['of the right shape', () => `${clinic.id}.${secret}`],
-    ['of no tenant', () => `0.${secret}`],
+    ['with a valid format', () => `${clinic.id}.${secret}`],
+    ['of tenant 0', () => `0.${secret}`],
     ['of a tenant that does not exist', () => `98765.${secret}`],
-    ['of a tenant beyond all numbers', () => `9999999999999999.${secret}`],
-    ['of a tenant with more digits still', () => `99999999999999999999.${secret}`],
+    ['of a tenant above 2^53 - 1', () => `9999999999999999.${secret}`],
+    ['of a tenant above 2^63', () => `99999999999999999999.${secret}`],
     ['of a negative tenant', () => `-1.${secret}`],
-    ['with another tenant in front', () => person.refresh.replace(/^\d+/, '1')],
-    ['with zeros in front', () => `00${person.refresh}`],
-    ['cut short', () => person.refresh.slice(0, -1)],
-    ['longer', () => `${person.refresh}A`],
-    ['with a space', () => ` ${person.refresh}`],
-    ['with a line break', () => `${person.refresh}\n`],
+    ['with another tenant ID', () => person.refresh.replace(/^\d+/, '1')],
+    ['with leading zeros', () => `00${person.refresh}`],
+    ['without its last character', () => person.refresh.slice(0, -1)],
+    ['with an additional character', () => `${person.refresh}A`],
+    ['with a leading space', () => ` ${person.refresh}`],
+    ['with a line break at its end', () => `${person.refresh}\n`],
     ['without a tenant', () => person.refresh.split('.')[1] ?? ''],
-    ['in another case', () => person.refresh.toLowerCase()],
-    ['of SQL', () => `${clinic.id}.' or true --`],
-    ['as its own hash', () => `${clinic.id}.${'0'.repeat(64)}`],
+    ['in lower case', () => person.refresh.toLowerCase()],
+    ['that contains SQL', () => `${clinic.id}.' or true --`],
+    ['in the format of a hash', () => `${clinic.id}.${'0'.repeat(64)}`],
   ]
-  test.each(forged)('changes nothing: %s', async (_, forge) => {
+  test.each(forged)('changes nothing: a token %s', async (_, forge) => {
     const answer = await refresh(service, forge())
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
     expect(await standing(service, person.token)).toBe(200)

@@ -86,26 +86,26 @@ test('returns the same next key until the rotation makes it the current key', as
 
 describe('aligning the key files with the root key of the database', () => {
   test.each<[string, Record<string, Buffer>, Buffer, object]>([
-    ['before the rotation', { 'root.key': OLD }, OLD, current(OLD)],
+    ['before a rotation', { 'root.key': OLD }, OLD, current(OLD)],
     [
-      'with an unused next key',
+      'if the next key is not used yet',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLD,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
     ],
     [
-      'after the commit',
+      'after the commit of a rotation',
       { 'root.key': OLD, 'root.key.next': NEW },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'with the former key kept and the next one not moved yet',
+      'if the former key is saved and the next key is not renamed yet',
       { 'root.key': OLD, 'root.key.next': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
-    ['without the former key', { 'root.key.next': NEW }, NEW, current(NEW)],
+    ['if the former key is missing', { 'root.key.next': NEW }, NEW, current(NEW)],
     [
       'after a completed rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
@@ -113,18 +113,18 @@ describe('aligning the key files with the root key of the database', () => {
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'to a copy from before the rotation',
+      'if the database is a copy from before the rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       OLD,
       { ...current(OLD), ...kept(NEW) },
     ],
     [
-      'unless it has a foreign key; then none changes',
+      'unless the database uses an unknown key; then no file changes',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLDER,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
     ],
-  ])('makes the key files match the database: %s', async (_, files, needed, expected) => {
+  ])('makes the key files match the database %s', async (_, files, needed, expected) => {
     for (const [name, key] of Object.entries(files)) await put(name, key)
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)

@@ -12,7 +12,7 @@ test.each([
   ['logs the loss of the database after another failure', away, broken, true],
   ['logs another failure after the loss of the database', broken, away, true],
   ['does not log a database that is still unreachable', away, away, false],
-])('logs a failure only if it is new: %s', (_what, error, previous, isTold) => {
+])('logFailures %s', (_what, error, previous, isTold) => {
   const told: unknown[] = []
   const log = { ...silentLog, warn: (...line: unknown[]) => void told.push(line) }
   logFailures('looking', log as typeof silentLog)(error, previous)

@@ -10,9 +10,9 @@ function keep(keepBytes: number, ...chunks: (string | Buffer)[]): string {
 
 describe('the stored part of a response body', () => {
   test.each([
-    ['nothing of an empty one', keep(4), ''],
-    ['all of a short one', keep(4, 'ab', 'cd'), 'abcd'],
-    ['the beginning of a long one', keep(4, 'abc', 'def', 'ghi'), 'abcd'],
+    ['nothing of an empty body', keep(4), ''],
+    ['all of a short body', keep(4, 'ab', 'cd'), 'abcd'],
+    ['the beginning of a long body', keep(4, 'abc', 'def', 'ghi'), 'abcd'],
     ['nothing if nothing is requested', keep(0, 'abc'), ''],
     ['no half of a character of two bytes', keep(4, 'abcä'), 'abc'],
     ['no third of a character of three bytes', keep(4, 'ab€'), 'ab'],

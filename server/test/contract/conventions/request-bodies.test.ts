@@ -70,20 +70,24 @@ describe('the validation errors of a body', () => {
   })
 
   test.each([
-    ['a number for a text', { full_name: 7 }, 'body.full_name: string_type'],
+    ['a number instead of text', { full_name: 7 }, 'body.full_name: string_type'],
     ['null for a field that cannot be cleared', { full_name: null }, 'body.full_name: string_type'],
-    ['a text too long', { full_name: 'x'.repeat(201) }, 'body.full_name: string_too_long'],
+    ['text that is too long', { full_name: 'x'.repeat(201) }, 'body.full_name: string_too_long'],
     ['a number in quotes', { tenant_id: '1' }, 'body.tenant_id: int_type'],
     ['a fraction', { tenant_id: 1.5 }, 'body.tenant_id: int_type'],
-    ['true for a number', { tenant_id: true }, 'body.tenant_id: int_type'],
-    ['an id below one', { tenant_id: 0 }, 'body.tenant_id: greater_than_equal'],
-    ['an id past 2^53-1', { tenant_id: 2 ** 53 }, 'body.tenant_id: less_than_equal'],
-    ['one for true', { can_see_all_patients: 1 }, 'body.can_see_all_patients: bool_type'],
-    ['a list for a text', { role: ['nurse'] }, 'body.role: string_type'],
+    ['true instead of a number', { tenant_id: true }, 'body.tenant_id: int_type'],
+    ['an ID below one', { tenant_id: 0 }, 'body.tenant_id: greater_than_equal'],
+    ['an ID above 2^53 - 1', { tenant_id: 2 ** 53 }, 'body.tenant_id: less_than_equal'],
+    ['1 instead of true', { can_see_all_patients: 1 }, 'body.can_see_all_patients: bool_type'],
+    ['a list instead of text', { role: ['nurse'] }, 'body.role: string_type'],
     ['an unknown role', { role: 'Nurse' }, 'body.role: enum'],
     ['an invalid address', { email: 'a@b@c' }, 'body.email: value_error'],
     ['a common password', { password: 'password123' }, 'body.password: value_error'],
-    ['a password with the name', { password: 'someone-2026' }, 'body.password: value_error'],
+    [
+      'a password that contains the name in the address',
+      { password: 'someone-2026' },
+      'body.password: value_error',
+    ],
   ])('use the documented types: %s', async (_what, wrong, fault) => {
     const answer = await post('/api/admin/users', user(wrong))
     expect(answer.status).toBe(422)
@@ -91,11 +95,19 @@ describe('the validation errors of a body', () => {
   })
 
   test.each([
-    ['a pattern', { subdomain: 'Not One' }, 'body.subdomain: string_pattern_mismatch'],
-    ['a reserved word', { subdomain: 'www' }, 'body.subdomain: value_error'],
-    ['an object', { subdomain: 'fine', settings: [] }, 'body.settings: dict_type'],
     [
-      'settings that the service reads',
+      'a subdomain with invalid characters',
+      { subdomain: 'Not One' },
+      'body.subdomain: string_pattern_mismatch',
+    ],
+    ['a reserved subdomain', { subdomain: 'www' }, 'body.subdomain: value_error'],
+    [
+      'settings that are not an object',
+      { subdomain: 'fine', settings: [] },
+      'body.settings: dict_type',
+    ],
+    [
+      'an invalid value of a known setting',
       { settings: { listed: 'no' } },
       'body.settings.listed: bool_type',
     ],
@@ -108,11 +120,11 @@ describe('the validation errors of a body', () => {
 
 describe('a request body', () => {
   test.each([
-    ['cut off', '{"theme":'],
+    ['truncated', '{"theme":'],
     ['two values', '{"theme":"dark"} {}'],
     ['single quotes', "{'theme': 'dark'}"],
     ['a trailing comma', '{"theme":"dark",}'],
-    ['not a number', '{"theme":NaN}'],
+    ['NaN as a value', '{"theme":NaN}'],
     ['form fields', 'theme=dark'],
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
   ])('gets 422 json_invalid if it is not valid JSON: %s', async (_what, payload) => {

@@ -92,7 +92,7 @@ describe('an invalid payment returned by the paygate API', () => {
       { refunded_amount: { value: '1.00', currency: 'USD' } },
       'amount_unreadable',
     ],
-  ])('is rejected if it is %s', (_what, more, reason) => {
+  ])('is rejected: a payment %s', (_what, more, reason) => {
     expect(read({ ...PAYMENT, ...more })).toMatchObject({ is: 'failed', reason })
   })
 

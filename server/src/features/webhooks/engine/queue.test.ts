@@ -63,7 +63,7 @@ describe('sending from a webhook queue', () => {
   test.each([
     ['whole slots only', { slots: 2.9, failures: 0 }],
     ['half of the slots after three failures in a row', { slots: 4, failures: 3 }],
-  ])('allows concurrent messages: %s', (_, state) => {
+  ])('uses %s for concurrent messages', (_, state) => {
     queue = open(state)
     fetch(queue, 1, 2, 3)
     queue.begin()
