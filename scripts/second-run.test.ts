@@ -29,7 +29,7 @@ describe('the test files selected for the second run', () => {
   })
 })
 
-it('excludes browser tests from the second run', () => {
+it('the selection excludes browser tests from the second run', () => {
   const files = ['users-in-browser.test.ts', 'users.test.ts'].map((file) => ({ file }))
   expect(files.filter(needsNoBrowser)).toEqual([{ file: 'users.test.ts' }])
 })

@@ -26,7 +26,7 @@ describe('the idle phase of a session', () => {
   })
 })
 
-test('reports activity every minute, or four times within a short limit', () => {
+test('the idle timer reports activity every minute, or four times within a short limit', () => {
   expect(heartbeatMs(LIMIT)).toBe(60_000)
   expect(heartbeatMs(120_000)).toBe(30_000)
 })
@@ -36,7 +36,7 @@ test.each([
   [150, 100, 150],
   [100, 900, 200],
 ])(
-  'returns the later of the last activities %i and %i, but no time in the future',
+  'the idle timer returns the later of the last activities %i and %i, but no time in the future',
   (own, stored, latest) => {
     expect(latestActivity(own, stored, 200)).toBe(latest)
   },

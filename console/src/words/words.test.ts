@@ -29,7 +29,7 @@ describe('formatted times', () => {
   })
 })
 
-test('formats numbers, counts and sizes', () => {
+test('the console formats numbers, counts and sizes', () => {
   expect(formatNumber(41_200)).toBe('41,200')
   expect(formatCount(1, 'session', 'sessions')).toBe('1 session')
   expect(formatCount(0, 'session', 'sessions')).toBe('0 sessions')
@@ -42,7 +42,7 @@ test('formats numbers, counts and sizes', () => {
   ])
 })
 
-test('shows an unknown state unchanged', () => {
+test('the console shows an unknown state unchanged', () => {
   expect(statusWord('user', 'a_new_state')).toEqual({ tone: 'off', word: 'a_new_state' })
   expect(statusWord('user', 'constructor')).toEqual({ tone: 'off', word: 'constructor' })
 })

@@ -195,13 +195,16 @@ test.each([
   ['https://clinic.example:8443/app', 'clinic.example'],
   ['http://192.0.2.1', 'localhost'],
   ['http://[::1]:8080', 'localhost'],
-])('uses a sender address for mails of a service at %s: %s', (PUBLIC_URL, host) => {
-  const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
-  expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
-})
+])(
+  'the configuration uses a sender address for mails of a service at %s: %s',
+  (PUBLIC_URL, host) => {
+    const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
+    expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
+  },
+)
 
 test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
-  'requires PUBLIC_URL for mails if the service listens on %s',
+  'the configuration requires PUBLIC_URL for mails if the service listens on %s',
   (HOST) => {
     const env = { HOST, SMTP_URL: 'smtp://127.0.0.1' }
     expect(faultsOf(env)).toEqual([
@@ -213,7 +216,7 @@ test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
 )
 
 test.each(['', '127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
-  'does not require PUBLIC_URL if the service listens on "%s"',
+  'the configuration does not require PUBLIC_URL if the service listens on "%s"',
   (HOST) => {
     expect(faultsOf({ HOST, SMTP_URL: 'smtp://127.0.0.1' })).toEqual([])
   },
@@ -243,12 +246,12 @@ describe('production', () => {
   })
 })
 
-test('rejects a key together with a key file', () => {
+test('the configuration rejects a key together with a key file', () => {
   const both = { ENCRYPTION_KEY: KEY.toString('hex'), ENCRYPTION_KEY_FILE: '/key' }
   expect(faultsOf(both)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*Remove one/)])
 })
 
-test('reports the faults of all variables together, without secret values', () => {
+test('the configuration reports the faults of all variables together, without secret values', () => {
   const env = {
     PORT: 'x',
     ENCRYPTION_KEY: 'my-secret-key',
@@ -390,7 +393,7 @@ describe('a variable with a name almost like a known one', () => {
 })
 
 test.each(['prod', 'Production', 'staging', ' production'])(
-  'rejects the environment NODE_ENV=%s',
+  'the configuration rejects the environment NODE_ENV=%s',
   (NODE_ENV) => {
     expect(faultsOf({ NODE_ENV })).toEqual(['NODE_ENV: must be production, development or test.'])
   },

@@ -53,7 +53,7 @@ test.each([
   ['https://AKIA@s3.example/bucket', /both the access key and the secret/],
   ['https://:secret@s3.example/bucket', /both the access key and the secret/],
   ['https://AKIA:secret%@s3.example/bucket', /percent-encoded/],
-])('rejects %s without printing the secret', (text, message) => {
+])('the parser of S3 URLs rejects %s without printing the secret', (text, message) => {
   expect(() => parseS3Url(text)).toThrow(message)
   expect(() => parseS3Url(text)).not.toThrow(/AKIA|secret\/with|secret%@/)
 })

@@ -41,19 +41,19 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('writes all items of one event-loop turn as one batch, in order', async () => {
+test('the batcher writes all items of one event-loop turn as one batch, in order', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'c'].map(batches.add))
   expect(written).toEqual([['a', 'b', 'c']])
 })
 
-test('limits the size of a batch, except for a single item over the limit', async () => {
+test('the batcher limits the size of a batch, except for a single item over the limit', async () => {
   const { batches, written } = gathering({ maxItems: 3, maxSize: 5, sizeOf: (item) => item.length })
   await Promise.all(['aa', 'bbb', 'c', 'much too long', 'd', 'e', 'f', 'g'].map(batches.add))
   expect(written).toEqual([['aa', 'bbb'], ['c'], ['much too long'], ['d', 'e', 'f'], ['g']])
 })
 
-test('keeps items that are added during a write for the next batch', async () => {
+test('the batcher keeps items that are added during a write for the next batch', async () => {
   const first = gate()
   const written: string[][] = []
   const batches = batcher<string>(
@@ -71,20 +71,20 @@ test('keeps items that are added during a write for the next batch', async () =>
   expect(written).toEqual([['a'], ['b', 'c']])
 })
 
-test('writes a waiting item once even if it is added twice, and again if it is added later', async () => {
+test('the batcher writes a waiting item once even if it is added twice, and again if it is added later', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'a'].map(batches.add))
   await batches.add('a')
   expect(written).toEqual([['a', 'b'], ['a']])
 })
 
-test('limits the number of items in a batch', async () => {
+test('the batcher limits the number of items in a batch', async () => {
   const { batches, written } = gathering({ maxItems: 2 })
   await Promise.all(['a', 'b', 'c', 'd', 'e'].map(batches.add))
   expect(written).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('waits for the minimum pause between two batches', async () => {
+test('the batcher waits for the minimum pause between two batches', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] })
   const { batches, written } = gathering({ maxItems: 1, minGapMs: 100 })
   for (const item of ['a', 'b']) void batches.add(item)
@@ -198,7 +198,7 @@ describe('stopping the batcher', () => {
   })
 })
 
-test('is idle when no batch is being written and no item waits', async () => {
+test('the batcher is idle when no batch is being written and no item waits', async () => {
   const { batches, written } = gathering({ maxItems: 1 })
   await batches.idle()
   for (const item of ['a', 'b', 'c']) void batches.add(item)

@@ -18,7 +18,7 @@ test.each([
     'postgres://u@one,two/db?target_session_attrs=any&application_name=x',
     ['postgres://u@one/db', 'postgres://u@two/db'],
   ],
-])('splits %s into one URL per host', (text, urls) => {
+])('the service splits %s into one URL per host', (text, urls) => {
   expect(urlsOfHosts(text).map((url) => decodeURIComponent(url))).toEqual(
     urls.map((url) => decodeURIComponent(url)),
   )

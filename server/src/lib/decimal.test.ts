@@ -38,7 +38,7 @@ describe('the plain decimal length of a number', () => {
   })
 })
 
-test('equals the length that PostgreSQL writes', async () => {
+test('the computed length of a number equals the length that PostgreSQL writes', async () => {
   const database = await migratedDatabase()
   const doubles = fc.double({ noNaN: true, noDefaultInfinity: true })
   const numbers = [...fc.sample(doubles, 2_000), 5e-324, -1e308, 1e21, 1e-7]

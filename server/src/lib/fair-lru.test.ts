@@ -194,7 +194,7 @@ describe('an expired value in the cache', () => {
 })
 
 test.each([1, 2, 3])(
-  'stays within its limit and evicts values fairly under random use (seed %i)',
+  'the cache stays within its limit and evicts values fairly under random use (seed %i)',
   (seed) => {
     const { roll } = dice(seed)
     const max = 16

@@ -30,7 +30,7 @@ function scene(mayBeOfOne = false) {
   return { one, asked, broken, turns, goOn }
 }
 
-test('looks up all keys of one event-loop turn together, each once, up to the limit', async () => {
+test('the gatherer looks up all keys of one event-loop turn together, each once, up to the limit', async () => {
   const { one, asked, goOn } = scene()
   const answers = Promise.all([2, 4, 4, 5, 6, 8].map(one))
   await goOn()
@@ -41,7 +41,7 @@ test('looks up all keys of one event-loop turn together, each once, up to the li
   ])
 })
 
-test('collects keys while the maximum number of lookups runs, and looks them up together', async () => {
+test('the gatherer collects keys while the maximum number of lookups runs, and looks them up together', async () => {
   const { one, asked, turns, goOn } = scene()
   const all = [one(2)]
   await turns()

@@ -30,7 +30,7 @@ async function counting(options: Partial<PollerOptions> = {}) {
   return { poller: made, looks }
 }
 
-test('polls when it starts and when it is woken', async () => {
+test('a poller polls when it starts and when it is woken', async () => {
   const { poller: made, looks } = await counting()
   made.wake()
   await until('the second look', () => looks.count === 2 || undefined)
@@ -38,12 +38,12 @@ test('polls when it starts and when it is woken', async () => {
   await until('the third look', () => looks.count === 3 || undefined)
 })
 
-test('polls again after the poll interval', async () => {
+test('a poller polls again after the poll interval', async () => {
   const { looks } = await counting({ pollMs: 5 })
   await until('several looks', () => looks.count > 4 || undefined)
 })
 
-test('polls again immediately while there is more to do', async () => {
+test('a poller polls again immediately while there is more to do', async () => {
   let left = 5
   polling(async () => {
     left -= 1
@@ -52,7 +52,7 @@ test('polls again immediately while there is more to do', async () => {
   await until('all is done', () => left === 0 || undefined)
 })
 
-test('polls once more if it is woken while polling', async () => {
+test('a poller polls once more if it is woken while polling', async () => {
   const first = gate()
   let looks = 0
   const made = polling(async () => {
@@ -66,7 +66,7 @@ test('polls once more if it is woken while polling', async () => {
   await until('the second look', () => looks === 2 || undefined)
 })
 
-test('accepts a wake-up before the first poll', async () => {
+test('a poller accepts a wake-up before the first poll', async () => {
   let looks = 0
   const made = polling(async () => {
     looks += 1
@@ -76,7 +76,7 @@ test('accepts a wake-up before the first poll', async () => {
   await until('a look', () => looks > 0 || undefined)
 })
 
-test('passes the error of a poll and the previous error to `onError`, and continues', async () => {
+test('a poller passes the error of a poll and the previous error to `onError`, and continues', async () => {
   let looks = 0
   const told: unknown[][] = []
   const made = polling(
@@ -99,7 +99,7 @@ test('passes the error of a poll and the previous error to `onError`, and contin
   ])
 })
 
-test('waits for the current poll when stopped, and starts no other poll', async () => {
+test('a poller waits for the current poll when stopped, and starts no other poll', async () => {
   const first = gate()
   const seen: string[] = []
   const made = polling(async () => {
@@ -116,7 +116,7 @@ test('waits for the current poll when stopped, and starts no other poll', async 
   expect(seen).toEqual(['begun', 'ended', 'stopped'])
 })
 
-test('ends the pause between polls when stopped', async () => {
+test('a poller ends the pause between polls when stopped', async () => {
   const { poller: made, looks } = await counting({ minGapMs: 3_600_000 })
   await made.stop()
   expect(looks.count).toBe(1)

@@ -80,7 +80,7 @@ describe('the nesting depth of a value', () => {
   })
 })
 
-test('counts the digits that PostgreSQL adds when it writes numbers, at any depth', () => {
+test('the service counts the digits that PostgreSQL adds when it writes numbers, at any depth', () => {
   const longer = (value: unknown) => inspect(value, 32).digitsBeyondJson
   expect(longer(1e308)).toBe(303)
   expect(longer({ a: 1e308, b: [1e308, 1, '1e308', [{ c: 1e308 }]], d: null })).toBe(3 * 303)

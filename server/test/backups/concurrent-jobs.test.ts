@@ -34,7 +34,7 @@ test.each([
   ['restore', 'restore_running', /^Another restore is running\. /],
   ['forget', 'backup_running', /^Another backup is being rewritten\. /],
 ] as const)(
-  'refuses the second of two simultaneous %s jobs with a message for this kind of job',
+  'the service refuses the second of two simultaneous %s jobs with a message for this kind of job',
   async (kind, code, message) => {
     await queue(kind)
     const refused = queue(kind)

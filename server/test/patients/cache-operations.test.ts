@@ -137,7 +137,7 @@ describe('invalidating cached patients', () => {
   })
 })
 
-test("drops expired patients of the caller's tenant on all nodes", async () => {
+test("the cache upkeep drops expired patients of the caller's tenant on all nodes", async () => {
   await held(north, 2)
   await held(south, 1)
   for (const node of NODES()) node.clock.advance(TTL_SECONDS * 1000)

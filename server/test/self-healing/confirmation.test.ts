@@ -159,7 +159,7 @@ function haltingFix() {
   return { fix, inside: inside.promise, goOn: goOn.resolve }
 }
 
-test('succeeds for one of sixteen concurrent callers on two nodes, and the others are refused', async () => {
+test('a confirmation succeeds for one of sixteen concurrent callers on two nodes, and the others are refused', async () => {
   const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const other = await heal(database, [fix])
@@ -185,7 +185,7 @@ test('succeeds for one of sixteen concurrent callers on two nodes, and the other
   expect((await node.fix()).result).toMatchObject({ repaired: 1 })
 })
 
-test('is not disturbed by a concurrent scan', async () => {
+test('a confirmation is not disturbed by a concurrent scan', async () => {
   const { fix, inside, goOn } = haltingFix()
   const node = await proposed(['a'], fix)
   const confirming = node.confirm()

@@ -47,7 +47,7 @@ describe('the time range', () => {
   })
 })
 
-test('sends only known actions and groups, and sends a record ID only with a resource type', () => {
+test('the audit log page sends only known actions and groups, and sends a record ID only with a resource type', () => {
   const search = {
     action: ['user.created', 'user.unknown'],
     group: 'auth',
@@ -68,6 +68,6 @@ test.each([
   ['999.1.1.1', false],
   ['fe80::1%0', false],
   ['', false],
-])('decides whether "%s" is an IP address: %s', (text, isOne) => {
+])('the audit log page decides whether "%s" is an IP address: %s', (text, isOne) => {
   expect(isAddress(text)).toBe(isOne)
 })

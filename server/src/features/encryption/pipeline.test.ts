@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
 import { openLanes } from './pipeline.ts'
 
-test('starts the next task when the previous one reports progress, up to the limit', async () => {
+test('the pipeline starts the next task when the previous one reports progress, up to the limit', async () => {
   const lanes = openLanes(2)
   const [first, second] = [gate(), gate()]
   const begun: string[] = []
@@ -26,11 +26,11 @@ test('starts the next task when the previous one reports progress, up to the lim
   await lanes.end()
 })
 
-test('returns the result of a task that reports no progress', async () => {
+test('the pipeline returns the result of a task that reports no progress', async () => {
   expect(await openLanes(2).begin(async () => 7)).toBe(7)
 })
 
-test('throws the error of a task at the next call, after all running tasks have ended', async () => {
+test('the pipeline throws the error of a task at the next call, after all running tasks have ended', async () => {
   const lanes = openLanes(2)
   const held = gate()
   let isOver = false
@@ -50,7 +50,7 @@ test('throws the error of a task at the next call, after all running tasks have 
   await expect(lanes.end()).rejects.toThrow('it failed')
 })
 
-test('throws the error of a task that fails before it reports progress', async () => {
+test('the pipeline throws the error of a task that fails before it reports progress', async () => {
   const lanes = openLanes(2)
   const failing = lanes.begin(async () => {
     throw new Error('it failed at once')

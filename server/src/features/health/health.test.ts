@@ -47,7 +47,7 @@ describe('startup of the health report', () => {
   })
 })
 
-test('combines the capabilities of several features', async () => {
+test('the health report combines the capabilities of several features', async () => {
   const capabilities = NAMES.map((name, index) => ({ capabilities: { [name]: index % 2 === 0 } }))
   const { operations = [] } = opened({ counts }, ...capabilities)
   const asked = operations.find(({ id }) => id === 'getCapabilities')

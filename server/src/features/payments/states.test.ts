@@ -139,7 +139,7 @@ describe('a refund', () => {
   })
 })
 
-test('rejects reports in another currency than the payment', () => {
+test('a payment rejects reports in another currency than the payment', () => {
   const from = (moved(null, facts('pending')) as Seen).to
   expect(moved(from, facts('succeeded', { currency: 'USD' }))).toEqual({
     refused: 'other_currency',

@@ -86,7 +86,7 @@ describe('several parties in one group', () => {
   })
 })
 
-test('runs tasks up to the limit, and frees the slot of a task that fails', async () => {
+test('the queue for hashing runs tasks up to the limit, and frees the slot of a task that fails', async () => {
   const turn = fairTurns({ ...LIMITS, atOnce: 2 })
   const held = gate()
   let running = 0

@@ -75,7 +75,7 @@ describe('the first root key in a data folder', () => {
   })
 })
 
-test('returns the same next key until the rotation makes it the current key', async () => {
+test('a data folder returns the same next key until the rotation makes it the current key', async () => {
   await put('root.key', OLD)
   const next = await own.keepNext()
   expect(await own.keepNext()).toEqual(next)

@@ -14,7 +14,7 @@ const issues = (password: string, email = 'nora.nurse@clinic.test') => {
 }
 
 test.each([' '.repeat(8), '\u00a0'.repeat(12), '\t \u200b\u2003      '])(
-  'rejects a blank password: %j',
+  'the password check rejects a blank password: %j',
   (password) => {
     expect(issues(password)).toMatchObject([
       { msg: 'Value error, the password must not consist of spaces only' },

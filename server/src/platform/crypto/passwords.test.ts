@@ -141,7 +141,7 @@ describe('the limit of concurrent password hashes', () => {
   })
 })
 
-test('treats all networks of one customer as a single group in the queue', async () => {
+test('password hashing treats all networks of one customer as a single group in the queue', async () => {
   const passwords = await openPasswords(COST, 1, systemTime)
   const order: string[] = []
   const check = async (party: string) => {

@@ -137,7 +137,7 @@ describe('encryption with a root key', () => {
   })
 })
 
-test('encodes different lists of parts differently', () => {
+test('the encryption context encodes different lists of parts differently', () => {
   const lists = [
     ['ab', 'c'],
     ['a', 'bc'],

@@ -44,7 +44,7 @@ describe('two active data keys of a tenant', () => {
   })
 })
 
-test('reloads the keys for a value of an unknown newer key, and rejects a value of an unknown older key', () => {
+test('the key set of a tenant reloads the keys for a value of an unknown newer key, and rejects a value of an unknown older key', () => {
   const keys = keysOf(5, 4)
   expect(() => keys.open(keysOf(5, 9).seal('x', PLACE), PLACE)).toThrow('asked for 9')
   expect(() => keys.open(keysOf(5, 3).seal('x', PLACE), PLACE)).toThrow(UnreadableError)
@@ -56,11 +56,11 @@ test.each([
   ['half a key', '0200000000'],
   ['an unknown format', '03'.padEnd(160, '0')],
   ['the id of a key without a format', '0000000000000004'.padEnd(160, '0')],
-])('reports %s as unreadable', (_what, hex) => {
+])('the key set of a tenant reports %s as unreadable', (_what, hex) => {
   expect(() => keysOf(5, 4).open(Buffer.from(hex, 'hex'), PLACE)).toThrow(UnreadableError)
 })
 
-test('neither creates search tokens nor encrypts for a tenant without a key', () => {
+test('the key set of a tenant neither creates search tokens nor encrypts for a tenant without a key', () => {
   const none = keysOf(5)
   expect(none.currentId).toBe(0)
   expect(none.tokens(KIND, 'x')).toEqual([])

@@ -46,7 +46,7 @@ describe('XAES-256-GCM, compared with the published test vectors,', () => {
   })
 })
 
-test('derives keys for any number of messages in any order with one cipher object', () => {
+test('XAES-256-GCM derives keys for any number of messages in any order with one cipher object', () => {
   const [kept, key] = [xaesOf(Buffer.alloc(32, 7)), Buffer.alloc(32, 7)]
   const nonces = Array.from({ length: 50 }, (_, index) => Buffer.alloc(24, index))
   const sealed = nonces.map((nonce) => kept.seal(nonce, Buffer.from('text'), Buffer.of(1)))

@@ -93,7 +93,7 @@ function expectFresh(row: Row, versions: Row[], hasHeard: Set<number>) {
 const seeds = Array.from({ length: 12 }, (_, i) => 20_261_100 + i)
 
 test.each(seeds)(
-  'returns no value that is older than the last change notification (seed %i)',
+  'the coherent cache returns no value that is older than the last change notification (seed %i)',
   async (seed) => {
     const { roll, pick } = dice(seed)
     const database = modelDatabase()

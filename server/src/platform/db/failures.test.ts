@@ -116,7 +116,7 @@ describe('an error of a transaction that lost a race', () => {
   })
 })
 
-test('asks the caller to narrow a query that timed out, and does not retry the query', () => {
+test('the service asks the caller to narrow a query that timed out, and does not retry the query', () => {
   const error = thrown({ code: '57014' }, 'canceling statement due to statement timeout')
   expect(isRetryable(error)).toBe(false)
   expect(problemOf(error)).toMatchObject({ code: 'busy', status: 503, retryAfter: 1 })
@@ -129,11 +129,11 @@ test.each([
   thrown({ code: '23502', constraint: 'x' }),
   thrown({ code: '108006' }),
   new TypeError('Cannot read properties of undefined'),
-])('returns undefined for an unexpected error: %s', (error) => {
+])('problemOf() returns undefined for an unexpected error: %s', (error) => {
   expect(problemOf(error)).toBeUndefined()
 })
 
-test('hides the details of a driver error from the caller', () => {
+test('the service hides the details of a driver error from the caller', () => {
   const error = thrown(
     { code: '23505', constraint: 'users__email', detail: 'Key (email)=(a@b.c) already exists.' },
     'duplicate key value violates unique constraint "users__email"',

@@ -216,7 +216,7 @@ describe('the deletion of old invalidations', () => {
   })
 })
 
-test('reads only new rows in a heartbeat, even with many rows and a long transaction', async () => {
+test('a node reads only new rows in a heartbeat, even with many rows and a long transaction', async () => {
   const open = await openTransaction('user:1')
   const client = listenerClient(database.address)
   await client.connect()

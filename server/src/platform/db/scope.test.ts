@@ -55,7 +55,7 @@ const recorded = async () =>
 const nameOf = async (id: number) =>
   (await database.sql('select name from departments where id = $1', [id]))[0]?.name
 
-test('rejects queries that a caller sends after its transaction failed', async () => {
+test('a database scope rejects queries that a caller sends after its transaction failed', async () => {
   const late = Promise.withResolvers<void>()
   let asked: Promise<unknown> | undefined
   const failing = db.acrossTenants(async (tx) => {
@@ -347,11 +347,11 @@ describe('a transaction', () => {
   })
 })
 
-test('measures the time of a database round trip', async () => {
+test('a ping measures the time of a database round trip', async () => {
   expect(await db.ping()).toEqual({ latencyMs: expect.any(Number), isReadOnly: false })
 })
 
-test('counts callers that wait for a connection', async () => {
+test('a database scope counts callers that wait for a connection', async () => {
   const one = openScopes(database.address, {
     clock: systemTime,
     size: 1,

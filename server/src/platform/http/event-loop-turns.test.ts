@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { readJsonBodies } from './body.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
-test('runs tasks in order, one per event-loop turn, after other due callbacks', () => {
+test('the service runs tasks in order, one per event-loop turn, after other due callbacks', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))
@@ -21,7 +21,7 @@ test('runs tasks in order, one per event-loop turn, after other due callbacks', 
   expect(turns).toEqual([])
 })
 
-test('runs the next task after a task that throws', () => {
+test('the service runs the next task after a task that throws', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))
@@ -34,7 +34,7 @@ test('runs the next task after a task that throws', () => {
   expect(done).toEqual(['second'])
 })
 
-test('parses only one long body per event-loop turn when several arrive', async () => {
+test('the service parses only one long body per event-loop turn when several arrive', async () => {
   const app = fastify({ bodyLimit: 64 * 1024 })
   readJsonBodies(app)
   let turn = 0

@@ -31,6 +31,6 @@ test.each([
   ['user', false],
   ['users', false],
   ['', false],
-])('treats the unknown action "%s" as public: %s', (action, expected) => {
+])('the service treats the unknown action "%s" as public: %s', (action, expected) => {
   expect(isPublic(action)).toBe(expected)
 })

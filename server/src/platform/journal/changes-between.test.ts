@@ -122,6 +122,6 @@ test.each([
   ['x', '"x"'],
   [undefined, 'null'],
   [{ '10': 1, '9': 2, __proto__x: 3 }, '{"10":1,"9":2,"__proto__x":3}'],
-])('writes %j as the canonical JSON %s', (value, text) => {
+])('the journal writes %j as the canonical JSON %s', (value, text) => {
   expect(canonical(value)).toBe(text)
 })

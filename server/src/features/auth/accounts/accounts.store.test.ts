@@ -72,11 +72,11 @@ test.each([
   ['gone@clinic.test', 'gone', []],
   ['anna%', 'north', []],
   ['', 'north', []],
-])('finds the account "%s" at the tenant %s: %j', async (email, subdomain, expected) => {
+])('a sign-in finds the account "%s" at the tenant %s: %j', async (email, subdomain, expected) => {
   expect(await found(email, { subdomain })).toEqual(expected)
 })
 
-test('reads the tenant setting `require_totp`, but no other settings', async () => {
+test('a sign-in reads the tenant setting `require_totp`, but no other settings', async () => {
   await database.sql('update tenants set settings = $1 where subdomain = $2', [
     JSON.stringify({ require_totp: ['nurse'], notes: 'long'.repeat(10_000) }),
     'north',
@@ -135,7 +135,7 @@ describe('a search for accounts without a tenant', () => {
   })
 })
 
-test('finds an account without a tenant name if there is only one tenant', async () => {
+test('a sign-in finds an account without a tenant name if there is only one tenant', async () => {
   expect(await found('anna@clinic.test', 'only')).toEqual([])
   await database.sql(`update tenants set deleted_at = now() where subdomain <> 'north'`)
   expect(await found('anna@clinic.test', 'only')).toEqual(['north'])

@@ -162,7 +162,7 @@ describe('a read that overlaps with a change', () => {
   })
 })
 
-test('caches a session read during notifications of journal entries and due jobs', async () => {
+test('the session cache stores a session that is read during notifications of journal entries and due jobs', async () => {
   const { states, reads, changes } = controlled()
   const asked = [states.get(TENANT, JTI)]
   for (const topic of ['journal', 'due', 'due:5'] as const) {

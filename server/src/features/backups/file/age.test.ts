@@ -101,7 +101,7 @@ describe('age encryption and decryption restores a payload with this number of b
   })
 })
 
-test('decrypts a file for every recipient and rejects other identities', async () => {
+test('age decryption succeeds for every recipient and rejects other identities', async () => {
   const second = await generateIdentity()
   const stranger = await generateIdentity()
   const file = await sealed(Buffer.from('all of it'), await identityToRecipient(second))
@@ -144,7 +144,7 @@ describe('a damaged age file', () => {
   )
 })
 
-test('reads the source only as fast as the encrypted output is read', async () => {
+test('age encryption reads the source only as fast as the encrypted output is read', async () => {
   let produced = 0
   async function* endless() {
     for (;;) {
@@ -166,24 +166,27 @@ const hasAge = (() => {
   }
 })()
 
-test.runIf(hasAge)('encrypts files that the age program decrypts, and the reverse', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'wardkeep-age-'))
-  try {
-    const bytes = randomBytes(3 * CHUNK + 5)
-    const [key, ours, theirs] = ['key', 'ours', 'theirs'].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ]
-    await writeFile(key, `${identity}\n`)
-    await writeFile(ours, await sealed(bytes))
-    expect(execFileSync('age', ['-d', '-i', key, ours])).toEqual(bytes)
-    execFileSync('age', ['-r', recipient, '-o', theirs], { input: bytes })
-    const { readFile } = await import('node:fs/promises')
-    expect(await collect(decrypt(pieces(await readFile(theirs)), openerOf(identity)))).toEqual(
-      bytes,
-    )
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-})
+test.runIf(hasAge)(
+  'age encryption writes files that the age program decrypts, and reads files of that program',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'wardkeep-age-'))
+    try {
+      const bytes = randomBytes(3 * CHUNK + 5)
+      const [key, ours, theirs] = ['key', 'ours', 'theirs'].map((name) => join(folder, name)) as [
+        string,
+        string,
+        string,
+      ]
+      await writeFile(key, `${identity}\n`)
+      await writeFile(ours, await sealed(bytes))
+      expect(execFileSync('age', ['-d', '-i', key, ours])).toEqual(bytes)
+      execFileSync('age', ['-r', recipient, '-o', theirs], { input: bytes })
+      const { readFile } = await import('node:fs/promises')
+      expect(await collect(decrypt(pieces(await readFile(theirs)), openerOf(identity)))).toEqual(
+        bytes,
+      )
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  },
+)

@@ -65,7 +65,7 @@ async function readAgain(file: Uint8Array, by = keeper) {
   return { ...result, tables }
 }
 
-test('reads back the header, rows and counts that were written', async () => {
+test('the backup reader returns the header, rows and counts that were written', async () => {
   const { file, parts } = await written()
   const { header, manifest, tables } = await readAgain(file)
   expect(header).toEqual(headerOf(...Object.keys(TABLES)))
@@ -76,7 +76,7 @@ test('reads back the header, rows and counts that were written', async () => {
   expect(parts.reduce((sum, rows) => sum + rows, 0)).toBe(20_014)
 })
 
-test('splits rows into parts only after complete rows', async () => {
+test('the backup writer splits rows into parts only after complete rows', async () => {
   const { file } = await written()
   const { tables } = await readAgain(file)
   for (const part of tables.users ?? []) expect(part.at(-1)).toBe(10)
@@ -113,7 +113,7 @@ describe('an untrusted or damaged file', () => {
   })
 })
 
-test('throws the error of the row source', async () => {
+test('the backup writer throws the error of the row source', async () => {
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield rowsOf(10, 10)
     throw new Error('the database went away')

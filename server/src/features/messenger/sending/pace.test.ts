@@ -51,12 +51,12 @@ describe('the gap between digests', () => {
   })
 })
 
-test('doubles the wait after each consecutive failure, up to five minutes', () => {
+test('the bot doubles the wait after each consecutive failure, up to five minutes', () => {
   expect([1, 2, 3, 4, 9, 30].map((failures) => retryAfter(failures) / 1000)).toEqual([
     5, 10, 20, 40, 300, 300,
   ])
 })
 
-test('retries a failed reply to a command before the reply expires', () => {
+test('the bot retries a failed reply to a command before the reply expires', () => {
   expect(retryAfter(1000)).toBeLessThan(CODE_LIFE)
 })

@@ -54,22 +54,22 @@ describe('a normalized identifier', () => {
   })
 })
 
-test('keeps only the plus sign and the digits of a phone number', () => {
+test('the patient search keeps only the plus sign and the digits of a phone number', () => {
   for (const phone of ['+49 (30) 12-34', '+49.30.1234', '+49301234'])
     expect(normalPhone(phone)).toBe('+49301234')
 })
 
-test('lower-cases and trims an e-mail address, but keeps its dots', () => {
+test('the patient search lower-cases and trims an e-mail address, but keeps its dots', () => {
   expect(normalMail(' Jose.Muller@North.EXAMPLE')).toBe('jose.muller@north.example')
   expect(normalMail('josemuller@north.example')).not.toBe(normalMail('jose.muller@north.example'))
 })
 
-test('sorts combining marks after the whitespace between them is removed', () => {
+test('the patient search sorts combining marks after the whitespace between them is removed', () => {
   expect(normalIdentifier('\u0592\t\u08e6')).toBe(normalIdentifier('\u08e6\u0592'))
 })
 
 test.each([normalName, normalIdentifier, normalPhone, normalMail])(
-  'does not change text that is already normalized: %o',
+  'the patient search does not change text that is already normalized: %o',
   (normal) => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {

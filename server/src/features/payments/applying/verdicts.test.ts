@@ -9,7 +9,7 @@ const LATER: PaymentReading = { is: 'later', reason: 'not_confirmed', forGood: f
 const verdictOn = (reading: PaymentReading, tries: number, age = 0) =>
   judged(reading, { tries, age }, new Set(), openLedger([]))
 
-test('doubles the pause before each retry, from 5 seconds up to half an hour', () => {
+test('the worker for payment notifications doubles the pause before each retry, from 5 seconds up to half an hour', () => {
   const pauses = Array.from({ length: 12 }, (_, tries) => verdictOn(LATER, tries).againIn)
   expect(pauses.map((ms) => (ms ?? 0) / SECOND)).toEqual([
     5, 10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800, 1800,
@@ -40,7 +40,7 @@ test.each([
   [6 * HOUR - 1, 'received'],
   [6 * HOUR, 'superseded'],
 ])(
-  'supersedes a refund that the payment does not include within six hours: after %i ms it is %s',
+  'the worker for payment notifications supersedes a refund that the payment does not include within six hours: after %i ms it is %s',
   (age, state) => {
     const facts = {
       provider: 'paygate',

@@ -159,6 +159,6 @@ test.each([
   ['a\n', false],
   ['é', false],
   [7, false],
-])('decides whether %j is safe in a URL path: %s', (id, expected) => {
+])('the service decides whether %j is safe in a URL path: %s', (id, expected) => {
   expect(isAskable(id)).toBe(expected)
 })

@@ -100,7 +100,7 @@ describe('the next queue to send from', () => {
   })
 })
 
-test('respects the limits and takes turns between tenants in any order of events', () => {
+test('the send budget respects the limits and takes turns between tenants in any order of events', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('send' as const), among: fc.subarray([0, 1, 2, 3, 4, 5]) }),
     fc.record({ kind: fc.constant('end' as const), which: fc.nat() }),

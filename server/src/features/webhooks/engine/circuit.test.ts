@@ -135,9 +135,12 @@ describe('a receiver that responds with 429', () => {
   })
 })
 
-test.each([502, 503, 504])('treats one response %i like any other failure', (status) => {
-  expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
-})
+test.each([502, 503, 504])(
+  'the circuit breaker treats one response %i like any other failure',
+  (status) => {
+    expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
+  },
+)
 
 describe('a receiver that asks for a pause', () => {
   test.each([[429], [500], [503]])(

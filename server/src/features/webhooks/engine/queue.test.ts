@@ -88,7 +88,7 @@ describe('sending from a webhook queue', () => {
   })
 })
 
-test('trusts a lease for less time than its duration, but longer than two heartbeats', () => {
+test('a webhook queue trusts a lease for less time than its duration, but longer than two heartbeats', () => {
   expect(TRUSTED_MS).toBeLessThan(QUEUE_LEASE_SECONDS * 1000)
   expect(TRUSTED_MS).toBeGreaterThan(2 * TUNING.heartbeatMs)
   expect(queue.leasedUntil).toBe(monotonic + TRUSTED_MS)
@@ -164,7 +164,7 @@ describe('a delivery that must be sent first', () => {
   })
 })
 
-test('reports a queue as quiet when all started deliveries have ended and are recorded', () => {
+test('a webhook queue reports a queue as quiet when all started deliveries have ended and are recorded', () => {
   expect(queue.isQuiet()).toBe(true)
   fetch(queue, 1)
   const delivery = queue.begin() as DueDelivery
@@ -198,7 +198,7 @@ describe('a new lease of a webhook', () => {
   })
 })
 
-test('saves the circuit state of a receiver, with the concurrency rounded down', () => {
+test('a webhook queue saves the circuit state of a receiver, with the concurrency rounded down', () => {
   const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
   expect(open({ slots: 2.75 }).state()).toEqual({
     id: 7,

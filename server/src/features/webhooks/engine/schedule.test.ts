@@ -47,7 +47,7 @@ describe('a failed webhook delivery', () => {
   })
 })
 
-test('spreads the retries of deliveries that failed simultaneously', () => {
+test('the retry schedule spreads the retries of deliveries that failed simultaneously', () => {
   const waits = Array.from({ length: 100 }, () => jittered(HOUR, Math.random))
   expect(new Set(waits).size).toBeGreaterThan(50)
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.9 * HOUR)

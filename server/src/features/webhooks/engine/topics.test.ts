@@ -52,6 +52,6 @@ test.each([
   'due:x',
   'webhook:',
   'webhook:5:secret',
-])('ignores the topic "%s"', (topic) => {
+])('the webhook engine ignores the topic "%s"', (topic) => {
   expect(noticeOf(topic)).toBeUndefined()
 })

@@ -194,7 +194,7 @@ describe('the OpenAPI document', () => {
   })
 })
 
-test('includes the operation that returns the document', async () => {
+test('the OpenAPI document includes the operation that returns the document', async () => {
   const answered = (await self.handle({} as never)) as JsonBytes<unknown>
   const document = JSON.parse(answered.for(undefined).bytes.toString())
   expect(Object.keys(document.paths)).toContain('/openapi.json')

@@ -235,7 +235,7 @@ describe('dates and times', () => {
   })
 })
 
-test('replaces a tab in a name with a space', () => {
+test('input validation replaces a tab in a name with a space', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: '\tAnna\tLopez\t\tRuiz ' })).toEqual({
     value: { name: 'Anna Lopez Ruiz' },
@@ -243,7 +243,7 @@ test('replaces a tab in a name with a space', () => {
   })
 })
 
-test('explains why invisible characters in a name are rejected', () => {
+test('input validation explains why invisible characters in a name are rejected', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: 'Anna\u202eLopez' }).issues).toMatchObject([
     {
@@ -253,7 +253,7 @@ test('explains why invisible characters in a name are rejected', () => {
   ])
 })
 
-test('stops startup if a pattern has no error message', () => {
+test('input validation stops startup if a pattern has no error message', () => {
   expect(() =>
     compileCheck(Type.Object({ name: Type.String({ pattern: '^b$' }) }), 'body'),
   ).toThrow('has no sentence')
