@@ -45,7 +45,7 @@ describe('the eviction of a value from the cache', () => {
   })
 })
 
-describe('the values dropped from the cache', () => {
+describe('the fair cache', () => {
   const filled = () => {
     const lru = open(10)
     lru.set(1, 'a', value('user:1', 'department:1'))
@@ -61,21 +61,21 @@ describe('the values dropped from the cache', () => {
     ['a label', (lru) => lru.dropLabelled('department:1'), ['c'], ['d']],
     ['all values', (lru) => lru.clear(), [], []],
     ['an unknown key', (lru) => lru.drop('x'), ['a', 'b', 'c'], ['d']],
-  ])('are the expected ones when the caller drops %s', (_, drop, first, second) => {
+  ])('drops only the expected values when the caller drops %s', (_, drop, first, second) => {
     const lru = filled()
     drop(lru)
     expect(heldOf(lru, 1, ['a', 'b', 'c'])).toEqual(first)
     expect(heldOf(lru, 2, ['d'])).toEqual(second)
   })
 
-  test('do not include a value that replaced the value with the dropped label', () => {
+  test('keeps a value that replaced the value with the dropped label', () => {
     const lru = filled()
     lru.set(1, 'a', value('user:3'))
     lru.dropLabelled('user:1')
     expect(lru.get(1, 'a')).toEqual(value('user:3'))
   })
 
-  test('belong to one tenant only, even if another tenant uses the same key', () => {
+  test('keeps the values of two tenants with the same key apart', () => {
     const lru = filled()
     expect(lru.get(2, 'a')).toBeUndefined()
     lru.set(2, 'a', value('user:2'))

@@ -122,7 +122,7 @@ describe('the dependency rules', () => {
   afterAll(() => rm(tree, { recursive: true, force: true }))
 
   it.each(Object.entries(planted))(
-    'detect the violation planted for the rule %s',
+    'detect the planted violation of the rule %s',
     (name, [file]) => {
       expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
     },

@@ -100,7 +100,7 @@ describe.each(folders)('the index.ts of the feature %s', (feature) => {
   })
 })
 
-test('the check finds the word of a feature in a name, but not in a comment, text or variable', () => {
+test('the check of feature files finds the word of a feature in a name, but not in a comment, text or variable', () => {
   expect(speaksOf(codeOf('const webhookPool = 4'), 'webhooks')).toBe(true)
   expect(speaksOf(codeOf("'users__patient'"), 'patients')).toBe(true)
   expect(speaksOf(codeOf('/** Sends webhooks. */ x // webhooks'), 'webhooks')).toBe(false)

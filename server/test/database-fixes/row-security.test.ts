@@ -17,7 +17,7 @@ const OPEN = `
   select inhrelid::regclass::text from pg_inherits join pg_class on pg_class.oid = inhrelid
   where inhparent = 'journal'::regclass and not (relrowsecurity and relforcerowsecurity)`
 
-it('the fix enables and forces row-level security on tables and partitions', async () => {
+it('the row-level security fix enables and forces row-level security on tables and partitions', async () => {
   const [part] = await sql<{ name: string }>(
     `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'journal'::regclass`,
   )
@@ -41,14 +41,14 @@ it('the fix enables and forces row-level security on tables and partitions', asy
   expect(await sql(OPEN)).toEqual([])
 })
 
-it('the fix does nothing for a finding that is already repaired, unknown or contains SQL', async () => {
+it('the row-level security fix does nothing for a finding that is already repaired, unknown or contains SQL', async () => {
   for (const subject of ['row security of patients', 'row security of x; drop table patients; --'])
     expect(await bench.repair(KEY, { tenant_id: null, subject, measured: {}, expected: {} })).toBe(
       'already gone',
     )
 })
 
-it('the fix does not wait for another repair or a migration', async () => {
+it('the row-level security fix does not wait for another repair or a migration', async () => {
   const other = ownerClient(bench.database.address)
   await other.connect()
   const finding = { tenant_id: null, subject: 'row security of users', measured: {}, expected: {} }
@@ -60,7 +60,7 @@ it('the fix does not wait for another repair or a migration', async () => {
   expect(await bench.repair(KEY, finding)).toBe('already gone')
 })
 
-it('the fix fails if the table is locked, and leaves the table unchanged', async () => {
+it('the row-level security fix fails if the table is locked, and leaves the table unchanged', async () => {
   await sql('alter table users no force row level security')
   const reader = ownerClient(bench.database.address)
   await reader.connect()
@@ -72,7 +72,7 @@ it('the fix fails if the table is locked, and leaves the table unchanged', async
   await bench.mend(KEY, 'row security of users')
 })
 
-it('the fix changes nothing in the schema of another release', async () => {
+it('the row-level security fix changes nothing in the schema of another release', async () => {
   await sql(`insert into migrations (version, name, checksum) values (9999, 'of a newer node', '');
     alter table users no force row level security`)
   for (const { key } of bench.fixes) {

@@ -82,7 +82,7 @@ async function holder(lock?: number) {
   return { client, begin, pid: rows[0]?.pid }
 }
 
-test('the check names a connection that does not commit, and the fix closes that connection', async () => {
+test('the check of journal consumers names a connection that does not commit, and the fix closes that connection', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -113,7 +113,7 @@ test('the check names a connection that does not commit, and the fix closes that
   await isWell()
 })
 
-test('a connection that ends between check and fix is reported as gone, not as failed', async () => {
+test('a connection that blocks journal consumers and ends before the fix is reported as gone, not as failed', async () => {
   await isWell()
   const { client, pid } = await holder()
   await write()
@@ -137,7 +137,7 @@ test('a connection that ends between check and fix is reported as gone, not as f
   await isWell()
 })
 
-test('the fix does not close a connection that has started another transaction since the check', async () => {
+test('the fix for journal consumers does not close a connection that has started another transaction since the check', async () => {
   await isWell()
   const { client, begin } = await holder()
   await write()
@@ -150,7 +150,7 @@ test('the fix does not close a connection that has started another transaction s
   await isWell()
 })
 
-test('the check ignores a long-running job of the service', async () => {
+test('the check of journal consumers ignores a long-running job of the service', async () => {
   await isWell()
   const { client, pid } = await holder(LOCKS.longJobs)
   await write()

@@ -202,7 +202,7 @@ describe('unlinking a chat', () => {
   })
 
   test.each(['an admin', 'a superadmin'])(
-    'when %s deletes the account notifies the chat and the journal',
+    'by %s who deletes the account notifies the chat and the journal',
     async (by) => {
       const { person, chat, token } = await leaving(by)
       const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })

@@ -111,6 +111,6 @@ describe('the bot', () => {
   })
 })
 
-test("no test above exceeds the provider's rate limits", () => {
+test("the bot never exceeds the provider's rate limits in the tests above", () => {
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })

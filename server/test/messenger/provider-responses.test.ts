@@ -202,6 +202,6 @@ describe('a chat of the bot', () => {
   })
 })
 
-test("no test above exceeds the provider's rate limits", () => {
+test("the bot never exceeds the provider's rate limits in the tests above", () => {
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })

@@ -170,7 +170,7 @@ describe('a patient', () => {
 
 const { identifiers: _, ...FULL_BUT_IDENTIFIERS } = FULL
 
-describe('a rejected request gets all its errors reported together:', () => {
+describe('a rejected request gets its errors reported together:', () => {
   // Until the end of the file, the tests and the service have the same date.
   beforeAll(() => service.clock.stop())
 
@@ -241,7 +241,7 @@ describe('a rejected request gets all its errors reported together:', () => {
     }
   })
 
-  test('a birth date is rejected if it is later than today in every time zone', async () => {
+  test('a birth date that is later than today in every time zone', async () => {
     const born = (birth_date: string) =>
       scene.as('doctor')('POST', '/api/patients', { full_name: 'X', birth_date })
     expect((await born(tomorrow())).status).toBe(422)

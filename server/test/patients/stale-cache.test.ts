@@ -45,7 +45,7 @@ async function held(fields: object = {}) {
 const shown = async (node: Service, id: number) =>
   (await node.call('GET', `/api/patients/${id}`, { token: scene.clinic.people.admin.token })).body
 
-test("the check detects a stale patient in one node's cache from another node, and the fix drops it", async () => {
+test('the check of the patient cache detects a stale patient in the cache of another node, and the fix drops that patient', async () => {
   const id = await held()
   await here.database.sql('update patients set version = 99 where id = $1', [id])
   await compare(there)
@@ -81,20 +81,23 @@ test.each([
     'notes cannot be decrypted',
   ],
   ['a missing patient', 'delete from patients where id = $1 and $2 > 0', 'deleted'],
-])('the check names the difference between cache and database: %s', async (_, change, differs) => {
-  const id = await held()
-  await here.database.sql(change, [id, scene.elsewhere])
-  await compare(here)
-  const found = await findings()
-  expect(found.map(({ subject, measured }) => [subject, measured.differs])).toEqual([
-    [`patient ${id}`, differs],
-  ])
-  for (const finding of found) await fixIn(here, 'patients.cache').repair(finding)
-  await compare(here)
-  expect(await findings()).toEqual([])
-})
+])(
+  'the check of the patient cache names the difference between cache and database: %s',
+  async (_, change, differs) => {
+    const id = await held()
+    await here.database.sql(change, [id, scene.elsewhere])
+    await compare(here)
+    const found = await findings()
+    expect(found.map(({ subject, measured }) => [subject, measured.differs])).toEqual([
+      [`patient ${id}`, differs],
+    ])
+    for (const finding of found) await fixIn(here, 'patients.cache').repair(finding)
+    await compare(here)
+    expect(await findings()).toEqual([])
+  },
+)
 
-test('the check reports nothing for a consistent cache after changes, deletions and moves', async () => {
+test('the check of the patient cache reports nothing for a consistent cache after changes, deletions and moves', async () => {
   const [changed, deleted, moved] = [await held(), await held(), await held()]
   await scene.as('admin')('PUT', `/api/patients/${changed}`, { notes: 'Likes coffee.' })
   await scene.as('admin')('DELETE', `/api/patients/${deleted}`)
@@ -104,7 +107,7 @@ test('the check reports nothing for a consistent cache after changes, deletions 
   expect(await findings()).toEqual([])
 })
 
-test('the check reports nothing for a change that is notified between its two reads', async () => {
+test('the check of the patient cache reports nothing for a change that is notified between its two reads', async () => {
   const id = await held()
   await here.database.sql('update patients set version = 7 where id = $1', [id])
   await look(there)

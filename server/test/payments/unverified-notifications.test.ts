@@ -326,7 +326,7 @@ test('verification continues without the key of a notification if another notifi
   ])
 })
 
-test('the tests above create signatures in the same way as cardnet', () => {
+test('the signatures in these tests are created in the same way as those of cardnet', () => {
   expect(cardnetSignature('x', 5)).toMatch(/^t=5,v1=[0-9a-f]{64}$/)
   expect(CARDNET_SECRET.length).toBeGreaterThanOrEqual(16)
 })

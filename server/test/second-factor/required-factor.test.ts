@@ -260,7 +260,7 @@ describe('a user with a second factor', () => {
   })
 })
 
-test('the setting rejects requirements for unknown roles', async () => {
+test('the tenant setting require_totp rejects unknown roles', async () => {
   const answer = await service.call('PUT', `/api/admin/tenants/${clinic.id}`, {
     token: clinic.people.admin.token,
     body: { settings: { require_totp: ['surgeon'] } },

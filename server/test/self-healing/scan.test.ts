@@ -251,7 +251,7 @@ describe('an automatic fix', () => {
     expect((await node.fix()).status).toBe('proposed')
   })
 
-  test('is only proposed if it repairs the same finding for the third time in a day', async () => {
+  test('is only proposed if it has to repair the same finding for the third time in a day', async () => {
     const node = await heal(database, [automatic])
     for (let times = 0; times < 2; times += 1) {
       await hurt(database, ['again'])
@@ -275,12 +275,12 @@ describe('an automatic fix', () => {
   })
 
   test.each([
-    ['more than a fifth of all', 5, 20, 'proposed'],
-    ['a fifth of all', 4, 20, 'applied'],
-    ['all of a few', 4, 4, 'applied'],
-    ['more than a hundred', 101, 100_000, 'proposed'],
-    ['a hundred of many', 100, 100_000, 'applied'],
-  ])('whose findings are %s is then %s', async (_what, count, looked_at, status) => {
+    ['more than a fifth of all objects', 5, 20, 'proposed'],
+    ['a fifth of all objects', 4, 20, 'applied'],
+    ['all of a few objects', 4, 4, 'applied'],
+    ['more than a hundred objects', 101, 100_000, 'proposed'],
+    ['a hundred of many objects', 100, 100_000, 'applied'],
+  ])('with findings for %s is then %s', async (_what, count, looked_at, status) => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => ({
       findings: (await openSores(tx)).map(findingOf),
       looked_at,

@@ -74,7 +74,7 @@ describe('after five failed sign-ins to an account', () => {
     }
   })
 
-  test('failures are deleted after an hour without another failure', async () => {
+  test('failures are forgotten after an hour without another failure', async () => {
     for (let times = 0; times < 4; times += 1) await guess()
     service.clock.advance(60 * 60 * 1000)
     expect(await guessUntilRefused(guess)).toEqual({ guesses: 5, wait: 5 })

@@ -25,12 +25,15 @@ test.each([
   ['a restore', new Problem('restoring', { retryAfter: 2 })],
   ['a shutdown', new Problem('stopping', { retryAfter: 5 })],
   ['an overload', new Problem('overloaded', { retryAfter: 2 })],
-])('logs a request that is rejected because of %s at the level info', async (_what, problem) => {
-  expect(await answered(problem)).toEqual({
-    status: 503,
-    logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
-  })
-})
+])(
+  'the service logs a request that is rejected because of %s at the level info',
+  async (_what, problem) => {
+    expect(await answered(problem)).toEqual({
+      status: 503,
+      logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
+    })
+  },
+)
 
 const gone = new Error('gone')
 const bug = new TypeError('a bug')
@@ -41,7 +44,7 @@ test.each([
   ['a missing backup file', noFile, 503, noFile],
   ['a bug', bug, 500, bug],
 ])(
-  'logs a request that fails because of %s at the level error, with the cause',
+  'the service logs a request that fails because of %s at the level error, with the cause',
   async (_what, thrown, status, err) => {
     const { logged, ...answer } = await answered(thrown)
     expect(answer).toEqual({ status })

@@ -205,7 +205,7 @@ describe('an operation that permits certain networks', () => {
   })
 })
 
-test('an operation accepts all senders if it permits no networks explicitly', async () => {
+test('an operation without a list of permitted networks accepts all senders', async () => {
   const { send } = await open()
   expect(await send('{}')).toMatchObject({ status: 200 })
 })

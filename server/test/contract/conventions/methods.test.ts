@@ -125,7 +125,7 @@ describe('a trailing slash in a path', () => {
       ).toEqual(plain.body)
   })
 
-  test('is allowed when a record is created, read and deleted', async () => {
+  test('is accepted when a record is created, read and deleted', async () => {
     const { people } = await makeClinic(service, root, 'slash')
     const { token } = people.admin
     const made = await service.call('POST', '/api/admin/departments/', {
