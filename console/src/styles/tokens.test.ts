@@ -37,15 +37,15 @@ describe.each([
   })
 })
 
-test('gives the dark theme of the system the same tokens as the chosen one', () => {
+test('the system dark theme and the chosen dark theme have the same tokens', () => {
   expect([...darkOfSystem]).toEqual([...dark])
 })
 
-test('gives both themes the same tokens', () => {
+test('the light and the dark theme have the same tokens', () => {
   expect([...dark.keys()]).toEqual([...light.keys()])
 })
 
-test('uses light-dark() in no theme, because the build rewrites it', () => {
+test('no theme uses light-dark(), because the build rewrites it', () => {
   expect(css.replaceAll(/\/\*[\s\S]*?\*\//g, '')).not.toContain('light-dark(')
 })
 

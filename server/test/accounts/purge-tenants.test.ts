@@ -175,7 +175,7 @@ test('a tenant cannot be restored once its purge has begun, and the next run com
   expect(await rowsOf(id)).toMatchObject({ users: 0, webhook_secrets: 0, data_keys: 0 })
 })
 
-test('no cache keeps the data key of a destroyed tenant', async () => {
+test('no cache keeps the data key of a purged tenant', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'hill')
   const { db } = service.app
   const changes = watchChanges(service.database.address, openLog('silent'), systemTime)
@@ -200,7 +200,7 @@ test('no cache keeps the data key of a destroyed tenant', async () => {
   )
 })
 
-test('rows of a destroyed tenant that someone inserts by hand are refused, and cannot be decrypted', async () => {
+test('rows of a purged tenant that somebody inserts manually are refused, and cannot be decrypted', async () => {
   const clinic = await makeClinic(service, await superadmin(service), 'vale')
   const { sql } = service.database
   const { patientId } = await furnishPatient(service, clinic)
@@ -249,7 +249,7 @@ test("a purged tenant's subdomain becomes free, and the next tenant to use it fi
   expect((await rowsOf(id)).patients).toBe(0)
 })
 
-test('a tenant that cannot be destroyed does not block other purges, and the next run retries it', async () => {
+test('a tenant that cannot be purged does not block other purges, and the next run retries it', async () => {
   const { sql } = service.database
   const ids: number[] = []
   for (const name of ['first', 'second', 'third']) {
@@ -281,7 +281,7 @@ test('a tenant that cannot be destroyed does not block other purges, and the nex
   expect(await left()).toEqual([])
 })
 
-test('purge jobs are scheduled on every node', async () => {
+test('every node schedules the purge jobs', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select name from pgboss.schedule where name like '%.purge' order by name`,
   )

@@ -121,9 +121,12 @@ describe('the dependency rules', () => {
 
   afterAll(() => rm(tree, { recursive: true, force: true }))
 
-  it.each(Object.entries(planted))('%s catches the violation planted for it', (name, [file]) => {
-    expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
-  })
+  it.each(Object.entries(planted))(
+    'detect the planted violation of the rule %s',
+    (name, [file]) => {
+      expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
+    },
+  )
 
   it('apply to type imports', () => {
     expect(reported).toContain(`only-stores-run-sql: server/src/${typed[0]}`)

@@ -20,7 +20,7 @@ test.each([
   'SELECT DISTINCT u.* from users u',
   'insert into users default values returning *',
   'delete from users u returning u.*',
-])('the check refuses %s', (text) => {
+])('the check of SQL statements refuses %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(true)
 })
 
@@ -29,7 +29,7 @@ test.each([
   'select * from unnest($1::bigint[]) as t(id)',
   'select * from (select id from users) u',
   'x * y',
-])('the check allows %s', (text) => {
+])('the check of SQL statements allows %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(false)
 })
 

@@ -168,7 +168,7 @@ describe('backups that cannot be rewritten', () => {
   })
 })
 
-test('are reported if the file lacks a row or a list entry, with exit code 1', async () => {
+test('a backup is reported if its file lacks a row or a list entry, and the command exits with code 1', async () => {
   const lost = crypto.randomUUID()
   await cp(join(kept, `${id}.tar.zst.age`), join(folder, `${lost}.tar.zst.age`))
   const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
@@ -179,7 +179,7 @@ test('are reported if the file lacks a row or a list entry, with exit code 1', a
 /** The start time of a job whose process was killed. */
 const BEGUN = '2026-11-23T01:02:03.004Z'
 
-describe('a crash during a rewrite leaves the old or the new file intact', () => {
+describe('a crash during the rewrite of a backup leaves the old or the new file intact', () => {
   const store = () => folderStore(folder)
   const { signal } = new AbortController()
 
@@ -195,7 +195,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
     await expectWhole()
   }
 
-  test('before the database names the new file: the next run deletes it, and repeats the job', async () => {
+  test('before the database names the new file; the next run deletes the new file and repeats the job', async () => {
     await halfway(false)
     await sql(
       `insert into backup_jobs (id, backup_id, kind, status, started_at, actor)
@@ -207,7 +207,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
     await expectWhole()
   })
 
-  test('after the database names the new file: the next run updates the store', async () => {
+  test('after the database names the new file; the next run updates the store', async () => {
     await halfway(true)
     expect(await entryOf()).not.toHaveProperty('rewritten_at')
     expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })

@@ -8,7 +8,7 @@ import { openBotServer } from '../support/bot-server.ts'
 import type { Person } from '../support/clinics.ts'
 import { SUPERADMIN } from '../support/service.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 const THEN = 'http://127.0.0.1:9/then'
@@ -118,7 +118,7 @@ describe.each([
     expect(await usersOf('messenger_subscriptions')).toEqual(ids(nurse, at.root, ...foreign))
   })
 
-  test('activates the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
+  test('restores the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
     const columns = 'url, is_active'
     const webhooks = await at.sql(`select ${columns} from webhooks where id = any($1)`, [
       webhookIds,

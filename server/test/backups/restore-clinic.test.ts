@@ -7,7 +7,7 @@ import { nameKey } from '../../src/lib/fold.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make, purgeTonight } from './support.ts'
 
 let at: Restoring
@@ -166,7 +166,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(open).toEqual([])
   })
 
-  test("keeps users' known addresses, so that guesses from elsewhere lock no user out", async () => {
+  test('keeps the IP addresses known for a user, so that guesses from elsewhere do not lock the user out', async () => {
     // Stops the clock, so that the wait after the wrong guesses lasts until the sign-ins.
     at.service.clock.stop()
     // A restore of everything deletes the failure counts of earlier guesses.
@@ -175,7 +175,7 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect((await enter('192.0.2.1')).status).toBe(429)
   })
 
-  test('deletes again any patient undeleted after the backup, counting days from the restore', async () => {
+  test('deletes a patient again who was undeleted after the backup, counting the retention days from the restore', async () => {
     expect(await daysSinceDeletion('patients', patients.ids)).toEqual([0, 5])
   })
 
@@ -187,13 +187,13 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
       expect(done.deleted).toEqual([])
     })
   else
-    test('deletes again any clinic undeleted after the backup, counting days from the restore', async () => {
+    test('deletes a clinic again that was undeleted after the backup, counting the retention days from the restore', async () => {
       expect(rehearsed.deleted).toEqual(clinics.ids.slice(0, 1))
       await clinics.expectDeleted(done, done.as)
     })
 
   if (what === 'one clinic')
-    test('keeps registration closed if it was closed after the backup, and reports that case', async () => {
+    test('keeps registration closed if it was closed after the backup, and reports this setting', async () => {
       const [{ settings }] = await at.sql('select settings from tenants where id = $1', [clinic.id])
       expect(settings).toEqual({ colour: 'blue', registration: 'closed' })
       const fields = ['registration']

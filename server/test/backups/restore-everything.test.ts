@@ -8,7 +8,7 @@ import { enable, enrol, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
@@ -324,19 +324,25 @@ describe('the access of users after a restore', () => {
     expect(entry.kept).toEqual({ total: 5, cases: casesOf('users', ids) })
   })
 
-  test.each(ROLES)('restores a %s of the backup who is %s now as a %s', async (...role) => {
-    const id = roleIds[ROLES.findIndex((one) => one.join() === role.join())] ?? 0
-    expect(await rowOf(id)).toMatchObject({ role: role[2] })
-    expectCases('users', [id], role[0] === role[2] ? [] : [[id, ['role']]])
-  })
+  test.each(ROLES)(
+    'is restored for a %s of the backup who is now a %s as a %s',
+    async (...role) => {
+      const id = roleIds[ROLES.findIndex((one) => one.join() === role.join())] ?? 0
+      expect(await rowOf(id)).toMatchObject({ role: role[2] })
+      expectCases('users', [id], role[0] === role[2] ? [] : [[id, ['role']]])
+    },
+  )
 
-  test.each(SETTINGS)('keeps the stricter value of %s: then %j, now %j', async (...setting) => {
-    const [key, , , after, isCase] = setting
-    const id = settingIds[SETTINGS.findIndex((one) => `${one}` === `${setting}`)] ?? 0
-    const [{ settings }] = await at.sql('select settings from tenants where id = $1', [id])
-    expect(settings).toEqual(settingsWith(key, after))
-    expectCases('tenants', [id], isCase ? [[id, [key]]] : [])
-  })
+  test.each(SETTINGS)(
+    'keeps the stricter value of the setting %s: backup %j, now %j',
+    async (...setting) => {
+      const [key, , , after, isCase] = setting
+      const id = settingIds[SETTINGS.findIndex((one) => `${one}` === `${setting}`)] ?? 0
+      const [{ settings }] = await at.sql('select settings from tenants where id = $1', [id])
+      expect(settings).toEqual(settingsWith(key, after))
+      expectCases('tenants', [id], isCase ? [[id, [key]]] : [])
+    },
+  )
 
   test('reports each second factor that was replaced after the backup', () => {
     const { nurse, doctor } = factors.people
@@ -359,7 +365,7 @@ describe('a restored webhook', () => {
   }
 
   test.each(Object.keys(WEBHOOKS))(
-    'keeps its narrower events and its current URL, after it got %s',
+    'keeps the narrower events and the current URL after this change of the webhook: %s',
     async (what) => {
       const id = webhookIds[Object.keys(WEBHOOKS).indexOf(what)] ?? 0
       const fields = WEBHOOKS[what]?.fields ?? []
@@ -374,7 +380,7 @@ describe('a restored webhook', () => {
     expectWebhook(deleted, ['deleted'], INACTIVE))
 })
 
-test('a restore reports no other access differences', () => {
+test('a restore reports no access differences other than those above', () => {
   expect(done.access.cases).toEqual(expect.arrayContaining(expected))
   expect(done.access.cases).toHaveLength(expected.length)
   expect(done.access.total).toBe(expected.length)

@@ -7,7 +7,7 @@ import { signIn } from '../support/clinics.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let at: ByCommand
 let id: string
@@ -42,7 +42,7 @@ const STEPS = [
   // This step must be the first, because a later process writes to this table at its start, to mark the killed job as
   // failed.
   ['everything', 'the safety backup begins', 'lock table backups in share mode'],
-  ['everything', 'it waits for writers', 'lock table users in row exclusive mode'],
+  ['everything', 'the restore waits for writers', 'lock table users in row exclusive mode'],
   ['one clinic', 'rows are written', WRITTEN],
   ['everything', 'rows are written', WRITTEN],
 ] as const
@@ -78,17 +78,20 @@ async function killWaiting(args: string[], held: string, ask: () => Promise<numb
   expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])
 }
 
-test.each(STEPS)('recovers from a restore of %s killed when %s', async (what, _step, held) => {
-  const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
-  if (what === 'everything') return killWaiting([], held, operator)
-  const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
-  await killWaiting(['--tenant', String(at.clinic.id)], held, async () => {
-    expect(await operator()).toBe(200)
-    return nurse()
-  })
-})
+test.each(STEPS)(
+  'the service recovers from a restore of %s that is killed when %s',
+  async (what, _step, held) => {
+    const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
+    if (what === 'everything') return killWaiting([], held, operator)
+    const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
+    await killWaiting(['--tenant', String(at.clinic.id)], held, async () => {
+      expect(await operator()).toBe(200)
+      return nurse()
+    })
+  },
+)
 
-test('the next restore marks the killed job and its safety backup as failed, and is not blocked by them', async () => {
+test('the next restore marks the job and the safety backup of a killed restore as failed, and then succeeds', async () => {
   const { sql } = at.service.database
   const [half] = [randomUUID()]
   // Simulates a process that was killed while it wrote its safety backup.

@@ -4,7 +4,7 @@ import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { type Clinic, PASSWORD, type Person } from '../support/clinics.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
@@ -62,7 +62,7 @@ async function makeWithout(tenantId: number) {
   return backup
 }
 
-test('a restore cannot remove the only superadmin, unless it restores access as well', async () => {
+test('a restore cannot remove the only superadmin, except a restore with access "backup"', async () => {
   const id = await make(at.service, root)
   const second = await makeSuperadmin(root.tenant_id, 'platform')
   expect((await at.call(second, 'DELETE', `/api/admin/users/${root.id}`)).status).toBe(204)

@@ -10,7 +10,7 @@ import { eventTenantId, ROOT_SEALED } from '../../src/open-features.ts'
 import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
 import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
-import { atTheEndOfFile } from '../support/at-the-end.ts'
+import { atTheEndOfFile } from '../support/cleanup.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -133,7 +133,7 @@ async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish()
 }
 const forget = (id: string) => sql('delete from backups where id = $1', [id])
 
-test('keeps the root key of a backup whose row is lost while the rotation decides which keys to delete', async () => {
+test('a rotation keeps the root key of a backup whose row is lost while unused keys are selected', async () => {
   const destruction = await destroyUpToDecision()
   await destruction.decided
   await forget(old)
@@ -142,7 +142,7 @@ test('keeps the root key of a backup whose row is lost while the rotation decide
   expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
 })
 
-test('keeps the root key of a backup that is adopted while the rotation decides which keys to delete', async () => {
+test('a rotation keeps the root key of a backup that is adopted while unused keys are selected', async () => {
   await forget(old)
   const destruction = await destroyUpToDecision()
   await destruction.decided
@@ -160,7 +160,7 @@ test('keeps the root key of a backup that is adopted while the rotation decides 
   expect(await kept()).toHaveLength(1)
 })
 
-test('keeps the root key of a failed backup whose file is still stored', async () => {
+test('a rotation keeps the root key of a failed backup whose file is still stored', async () => {
   const others = await sql<{ id: string }>('select id from backups where id <> $1', [old])
   expect(others).not.toEqual([])
   await sql(`update backups set status = 'failed' where id = $1`, [old])
@@ -189,7 +189,7 @@ test('an old backup is restored with its own keys, and the restored values can b
   expect(await sealedBy(OLD)).toHaveLength(1)
 })
 
-test('deleting the last backup of a root key deletes the key, and everything else stays readable', async () => {
+test('deleting the last backup of a former root key deletes that key, and everything else stays readable', async () => {
   expect(await kept()).toHaveLength(1)
   const aside = await mkdtemp(join(tmpdir(), 'wardkeep-aside-'))
   onTestFinished(() => rm(aside, { recursive: true }))

@@ -100,7 +100,7 @@ const listed = async (): Promise<any[]> => {
     .items
 }
 
-test("after a kill while the safety backup's file is written, the partial file is deleted and a retry succeeds", async () => {
+test('a worker killed while it writes a safety backup leaves no partial file, and a repeated restore succeeds', async () => {
   const worker = await startWorker()
   await rename()
   const held = proxy.holdAnswerOf('from "users") to stdout')
@@ -127,7 +127,7 @@ test("after a kill while the safety backup's file is written, the partial file i
   ])
 })
 
-test('after a kill during a dry run, no request gets a 503 and no partial file stays', async () => {
+test('a worker killed during a dry run leaves no partial file, and the dry run causes no 503', async () => {
   root = await superadmin(api)
   const worker = await startWorker()
   await rename()

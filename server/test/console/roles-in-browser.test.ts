@@ -99,7 +99,7 @@ async function countRequests(page: Page): Promise<void> {
 
 describe.skipIf(!CHROMIUM)('the console', () => {
   it.each(ROLES)(
-    'links the role %s only to pages it may use, each with two requests',
+    'shows the role %s links only to permitted pages, each of which loads with two requests',
     async (role) => {
       const page = await openConsoleAs(role)
       await countRequests(page)

@@ -56,7 +56,7 @@ const OF_PROVIDERS: Record<string, number> = {
   receiveMessengerUpdate: 128,
 }
 
-test('each operation has its documented body limit: 16 KiB without a token, 128 KiB for free-form objects, else 64 KiB', () => {
+test('each operation documents its body limit: 16 KiB without a token, 128 KiB for free-form objects, else 64 KiB', () => {
   for (const { described } of WRITES) {
     const isFreeForm = FREE_FORM.includes(described.operationId)
     const isOpen = described.security.length === 0
@@ -71,7 +71,7 @@ test('each operation has its documented body limit: 16 KiB without a token, 128 
 
 describe('the documented body limit', () => {
   test.each(WRITES.map((write) => [write.described.operationId, write] as const))(
-    'is enforced for %s: one more byte is 413, and the answer gives the limit',
+    'is enforced for %s: a body with one more byte gets 413, and the response names the limit',
     async (_, { method, path, described }) => {
       const limit = described['x-body-limit'] ?? 0
       const url = path.replaceAll(/\{\w+\}/g, '999999')

@@ -140,14 +140,14 @@ test('docs/reference/api.md lists exactly the tenant settings that the service r
 })
 
 describe('the table of docs/reference/api.md', () => {
-  test('has each of the 63 specified operations and each added operation once', () => {
+  test('has each of the 63 specified operations and each later operation once', () => {
     expect(told.map((row) => row.name).toSorted()).toEqual(
       [...SPECIFIED, ...ADDED].map(nameOf).sort(),
     )
   })
 
   test.each([...SPECIFIED, ...ADDED].map((row) => ({ ...row, name: nameOf(row) })))(
-    '$name: its success status and whether it needs a token',
+    'states the success status and the need for a token: $name',
     (row) => {
       const found = rowOf(row.name)
       expect(found?.success).toBe(row.success)
@@ -156,7 +156,7 @@ describe('the table of docs/reference/api.md', () => {
     },
   )
 
-  test.each(BUILT.map(nameOf))('%s: its callers, its input and its statuses', (name) => {
+  test.each(BUILT.map(nameOf))('states the callers, the input and the statuses: %s', (name) => {
     const op = operations.find((op) => nameOf(op) === name) as AnyOperation
     const { who, input, others } = rowOf(name) ?? {}
     expect({ who, input, others }).toEqual({

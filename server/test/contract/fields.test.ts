@@ -274,18 +274,18 @@ beforeAll(async () => {
 
 const bodyOf = (name: string) => steps.find((step) => step.name === name)?.answer.body
 
-describe('a response has exactly its documented fields', () => {
+describe('a response has exactly its documented fields:', () => {
   test.each(RECORDS)('%s', (name, fields) => {
     expect(kindsOf(bodyOf(name), fields)).toEqual(fields)
   })
 
-  test.each(ARRAYS)('%s, in each element', (name, fields) => {
+  test.each(ARRAYS)('%s, in each element of the list', (name, fields) => {
     const list: Record<string, unknown>[] = bodyOf(name)
     expect(list.length).toBeGreaterThan(0)
     for (const record of list) expect(kindsOf(record, fields)).toEqual(fields)
   })
 
-  test.each(PAGES)('%s, as a page and in each item', (name, fields) => {
+  test.each(PAGES)('%s, in the page and in each item', (name, fields) => {
     const page = bodyOf(name)
     expect(kindsOf(page, LIST)).toEqual(LIST)
     expect(page.items.length).toBeGreaterThan(0)
@@ -294,7 +294,7 @@ describe('a response has exactly its documented fields', () => {
 })
 
 describe('a response never contains', () => {
-  test('a password, its hash or a token, except in the token response', () => {
+  test('a password, its hash or a token, except in responses that issue tokens', () => {
     for (const { name, answer } of steps) {
       const text = JSON.stringify(answer.body ?? null)
       if (name === 'GET /openapi.json') continue

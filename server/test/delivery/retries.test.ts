@@ -98,7 +98,7 @@ describe('a refused delivery', () => {
 })
 
 describe('a receiver that sends Retry-After', () => {
-  test('gets no message before that time, neither the refused event nor another', async () => {
+  test('gets no message before that time, neither the refused one nor another', async () => {
     const receiver = await openReceiver({
       answer: (_, index) =>
         index ? { status: 200 } : { status: 503, headers: { 'retry-after': '600' } },
@@ -120,7 +120,7 @@ describe('a receiver that sends Retry-After', () => {
     )
   })
 
-  test('can send a date, which is respected up to a day ahead', async () => {
+  test('can send a date, which is used up to a day ahead', async () => {
     const date = () => new Date(scene.clock.now() + 400 * HOUR).toUTCString()
     const receiver = await openReceiver({
       answer: () => ({ status: 429, headers: { 'retry-after': date() } }),
@@ -162,7 +162,7 @@ test('a redirect is not followed, and counts as a failed attempt', async () => {
   expect(elsewhere.received).toEqual([])
 })
 
-test('an unreachable receiver gets its messages once it is reachable', async () => {
+test('an unreachable receiver gets its messages once it is reachable again', async () => {
   const { port, free } = await refusedPort()
   const webhook = await scene.webhook(tenant, `http://127.0.0.1:${port}/hook`)
   await startNode(scene)
@@ -178,7 +178,7 @@ test('an unreachable receiver gets its messages once it is reachable', async () 
   expect(back.received).toHaveLength(1)
 })
 
-test('an attempt stores the first KiB of the response, as text that the database accepts', async () => {
+test('an attempt stores the first KiB of the response, as text that PostgreSQL accepts', async () => {
   const body = Buffer.concat([Buffer.from('a\0\xff'), Buffer.alloc(100_000, 'x')])
   const receiver = await openReceiver({ answer: () => ({ status: 200, body }) })
   const webhook = await scene.webhook(tenant, receiver.url)

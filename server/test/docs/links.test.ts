@@ -47,7 +47,7 @@ function anchorsOf(file: string): string[] {
 
 const show = ({ from, to, anchor }: Link) => `${from} → ${to}${anchor ? `#${anchor}` : ''}`
 
-describe('the documents', () => {
+describe('the documents of the repository', () => {
   test('are all found by this test', () => {
     expect(files.length).toBeGreaterThanOrEqual(FEWEST_DOCUMENTS)
     expect(links.length).toBeGreaterThanOrEqual(FEWEST_LINKS)

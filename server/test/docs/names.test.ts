@@ -38,14 +38,14 @@ function setIn(file: string): string[] {
   return [...block.matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name = '']) => name)
 }
 
-describe('variables', () => {
-  test.each(CONTAINERS)('set by %s are known to the service', (file) => {
+describe('a variable', () => {
+  test.each(CONTAINERS)('that the example %s sets is known to the service', (file) => {
     const names = setIn(file)
     expect(names.length).toBeGreaterThan(2)
     expect(names.filter((name) => !(name in VARIABLES))).toEqual([])
   })
 
-  test('named by a document belong to the service or to a listed other program', () => {
+  test('that a document names belongs to the service or to a listed other program', () => {
     const unknown = files.flatMap((file) =>
       [...textOf(file).matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g)]
         .map(([name]) => name)
@@ -55,11 +55,11 @@ describe('variables', () => {
     expect(unknown).toEqual([])
   })
 
-  test('of other programs are listed only if a document names them', () => {
+  test('of another program is listed only if a document names the variable', () => {
     expect(Object.keys(FOREIGN).filter((name) => !everything.includes(name))).toEqual([])
   })
 
-  test('include, in the container example, everything that production requires', () => {
+  test('that production requires is set in the container example', () => {
     expect(setIn('Dockerfile')).toContain('NODE_ENV')
     expect(setIn('compose.yaml')).toEqual(
       expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE']),
@@ -70,15 +70,15 @@ describe('variables', () => {
   })
 })
 
-describe('commands', () => {
+describe('a command', () => {
   const declared = () => openProgram().commands.map((command) => command.name())
 
-  test('of wardkeep in the documents exist, and each existing one is documented', () => {
+  test('of wardkeep exists if a document names it, and each existing one is documented', () => {
     const named = [...everything.matchAll(/(?:`|^ *|\S=\S+ )wardkeep ([a-z]+(?:-[a-z]+)*)/gm)]
     expect([...new Set(named.map(([, name]) => name))].sort()).toEqual(declared().sort())
   })
 
-  test('of npm in the documents exist, and each existing one is documented', () => {
+  test('of npm exists if a document names it, and each existing one is documented', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object }
     const named = [...everything.matchAll(/`(?:[A-Z_]+=\S* )?npm (?:run )?([a-z:]+)/g)].map(
       ([, name]) => name,

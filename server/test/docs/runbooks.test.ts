@@ -5,7 +5,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
@@ -118,7 +118,7 @@ const untilSignedOut = ({ token }: Person) =>
     .toBe(401)
 
 describe('the runbook lost-second-factor.md', () => {
-  test('lets the superadmin sign in without the second factor, ends their sessions and writes the journal', async () => {
+  test("lets the superadmin sign in without the second factor, ends the superadmin's sessions and writes the journal", async () => {
     await enrol()
     const body = { ...SUPERADMIN, subdomain: 'platform' }
     const login = () => service.call('POST', '/api/auth/login', { body })
@@ -140,7 +140,7 @@ describe('the runbook lost-superadmin-password.md', () => {
   const linksOf = ({ id }: Person) =>
     service.database.sql('select purpose from account_tokens where user_id = $1', [id])
 
-  test('sets the password, ends the sessions and mailed links, notifies the nodes and writes the journal', async () => {
+  test('sets the password, ends the sessions, invalidates mailed links, notifies the nodes and writes the journal', async () => {
     const { email } = SUPERADMIN
     await service.call('POST', '/api/auth/request-reset', {
       body: { email, subdomain: 'platform' },
@@ -318,7 +318,7 @@ describe('a full backup, as described in the runbook,', () => {
   })
 })
 
-test('the tests above run every fenced command of every runbook, none of which is SQL', () => {
+test('the tests above run every command block of every runbook, and no block contains SQL', () => {
   const missing = has('age', 'zstd', 'psql')
     ? []
     : ['open-backup-by-hand#1', 'open-backup-by-hand#2']

@@ -10,7 +10,7 @@ import { nobodyLeft } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('the service answers 503 while its database server is down, and recovers each time', {
+test('the service answers 503 each time its database server is down, and works again afterwards', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await scratch()

@@ -51,7 +51,7 @@ const watched = (): Watch<'read' | 'write' | 'me'> =>
     me: () => asHttp(moved.call('GET', '/api/users/me', { token: clinic.people.nurse.token })),
   })
 
-test('the service answers 503 while its database is a standby, and writes within 2 s after promotion', async () => {
+test('the service answers 503 while its database is a standby, and writes within 2 s after the promotion', async () => {
   const client = watched()
   await client.allWell()
   address.point(servers.standby)
@@ -93,7 +93,7 @@ test('a node connected to a lagging standby still refuses a user who was blocked
   await until('it answers', async () => (await standing(moved, person.token)) === 401 || undefined)
 })
 
-test('the service reports a primary that has become read-only, until it accepts writes again', async () => {
+test('the service reports a primary that has become read-only, until that primary accepts writes again', async () => {
   const health = async () =>
     (await moved.call('GET', '/api/admin/health', { token: root.token })).body.checks?.database
   const isReadOnly = async (value: 'on' | 'off') => {
@@ -112,7 +112,7 @@ test('the service reports a primary that has become read-only, until it accepts 
 })
 
 // This test must be the last, because the two servers differ afterwards.
-test('the service leaves a former primary that is still running, although its listener is connected to it', async () => {
+test('the service stops using a former primary that is still running, although the listener is connected to it', async () => {
   const name = async () =>
     (
       await moved.call('GET', `/api/admin/departments/${clinic.departmentId}`, {

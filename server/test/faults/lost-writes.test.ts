@@ -53,7 +53,7 @@ const signInAdmin = async (service: Service, { people: { admin }, subdomain }: C
   return { ...admin, token }
 }
 
-describe('a promoted standby that lacks acknowledged changes', () => {
+describe('the promotion of a standby that lacks acknowledged changes', () => {
   test('is detected, ends all sessions and creates a critical finding that an operator closes', async () => {
     const { servers, address, node, other, clinic, colleague } = await scene()
     const { primary, standby } = servers
@@ -104,7 +104,7 @@ describe('a promoted standby that lacks acknowledged changes', () => {
   })
 })
 
-describe('a planned switchover', () => {
+describe('a planned switchover of the database', () => {
   test('loses nothing, and refuses the former primary for 30 s', async () => {
     const { servers, address, node, other, clinic, colleague } = await scene()
     const { primary, standby, replayed } = servers

@@ -29,7 +29,7 @@ async function readOn(service: RunningService, token: string, ids: number[], lef
 const countsOf = (ids: readonly number[]) =>
   ids.reduce((counts, id) => counts.set(id, (counts.get(id) ?? 0) + 1), new Map<number, number>())
 
-test('every patient record that a killed service sent has its journal entry', {
+test('every patient record that a service sent before it was killed has its journal entry', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await scratch()

@@ -66,7 +66,7 @@ async function kill(run: Command): Promise<void> {
 const keyFiles = async () =>
   (await readdir(dataDir)).filter((name) => name.startsWith('root.key')).sort()
 
-test('a root key rotation killed in its transaction keeps the old key, at the first and the last table', async () => {
+test('a root key rotation that is killed within its transaction keeps the former key, at the first and the last table', async () => {
   const old = await serve()
   const holder = await connection()
   for (const table of ['key_encryption_keys', 'root_keys']) {
@@ -87,7 +87,7 @@ test('a root key rotation killed in its transaction keeps the old key, at the fi
   expect(await keyFiles()).toEqual(['root.key', `root.key.${old}`])
 })
 
-test('a root key rotation killed after its commit finds the stored new key, and makes it current', async () => {
+test('a root key rotation that was killed after its commit finds the stored new key, and makes that key current', async () => {
   const old = await serve()
   const [holder, next] = [await connection(), await connection()]
   await holder.query('begin; lock table root_keys in exclusive mode')

@@ -228,14 +228,14 @@ async function ask(operation: Described, token: string | undefined, request: any
 }
 
 describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
-  '%s',
+  'the operation %s',
   (_, operation) => {
     // Clinicians call only the operations that only clinicians may use. In other operations they can do no more than
     // other roles.
     const roles = Object.keys(CALLERS).filter(
       (role) => role !== 'doctor' || operation.id === 'breakGlass',
     )
-    test.each(roles)('answers requests of %s as documented', async (role) => {
+    test.each(roles)('answers random requests of %s as documented', async (role) => {
       // An anonymous caller is rejected for the missing token, so fewer runs are enough.
       const isOpen = operation.responses[401] === undefined || operation.id === 'login'
       const numRuns = role === 'nobody' && !isOpen ? Math.ceil(RUNS / 8) : RUNS

@@ -1,7 +1,6 @@
 /** The access table: every operation for every role, on the role's own tenant and on another tenant (decisions §2). */
 import { PASSWORD } from '../support/clinics.ts'
 import { BACKUPS } from './backups-table.ts'
-import { ENTRY } from './entry-table.ts'
 import {
   admins,
   atDepartment,
@@ -19,6 +18,7 @@ import {
 } from './lines.ts'
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
+import { ENTRY } from './public-operations-table.ts'
 import { END_USER_SESSION, jtiOf } from './scene.ts'
 import { SELF_HEALING } from './self-healing-table.ts'
 import { WEBHOOKS } from './webhooks-table.ts'

@@ -11,7 +11,7 @@ function dailyAt(minutes: number): string {
   return `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`
 }
 
-it('runs a missed occurrence of a schedule once, even with two nodes', async () => {
+it('a schedule runs a missed job once, even with two nodes', async () => {
   const database = await migratedDatabase()
   const missed = jobKind<Record<string, never>>('missed')
   const later = jobKind<Record<string, never>>('later')
@@ -49,7 +49,7 @@ it('runs a missed occurrence of a schedule once, even with two nodes', async () 
   for (const node of nodes) expect(node.logged.filter(([level]) => level !== 'info')).toEqual([])
 })
 
-it('stores one schedule per name, with its newest cron expression', async () => {
+it('a schedule is stored once per name, with its newest cron expression', async () => {
   const database = await migratedDatabase()
   const kind = jobKind<Record<string, never>>('kept')
   for (const cron of ['0 3 * * *', '0 3 * * *', '30 4 * * 0']) {

@@ -140,7 +140,7 @@ describe('an export of the audit log', () => {
     expect((await open(south.people.doctor)).statusCode).toBe(403)
   })
 
-  it('never contains CSV that a spreadsheet would execute', async () => {
+  it('never contains CSV cells that a spreadsheet would execute', async () => {
     const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\tSUM(1)', 'a","=1', 'a;=1', '\r=1', 'Zoë\n2']
     await service.database.sql(
       `insert into journal (tenant_id, action, resource_type, resource_id, user_agent)
@@ -167,7 +167,7 @@ describe('an export of the audit log', () => {
 })
 
 describe('an export of many entries', () => {
-  it('is complete and without duplicates, in bounded memory', async () => {
+  it('is complete and without duplicates, and needs a limited amount of memory', async () => {
     const { admin } = north.people
     const response = await open(admin, { format: 'ndjson', group: 'department' })
     const ids = new Set<number>()
@@ -191,7 +191,7 @@ describe('an export of many entries', () => {
     expect((await journaled(admin)).at(-1)?.changes).toMatchObject({ entries: ids.size })
   })
 
-  it('does not read ahead of a slow receiver, and is journaled if the receiver disconnects', async () => {
+  it('does not read ahead of a slow receiver, and is journaled if that receiver disconnects', async () => {
     const person = await newColleague(service, north, 'auditor')
     const response = await open(person, { group: 'department' })
     await once(response, 'readable')
@@ -234,7 +234,7 @@ describe('an export of many entries', () => {
 })
 
 describe('the journal of exports', () => {
-  it('has two entries for a complete export, with its filters and entry count', async () => {
+  it('contains two entries for a complete export, with its filters and number of entries', async () => {
     const person = await newColleague(service, south, 'auditor')
     const query = { group: 'tenant', user_id: String(root.id), to_date: '2999-01-01' }
     const { length } = await exported(person, query)
@@ -251,7 +251,7 @@ describe('the journal of exports', () => {
     expect(new Set(entries.map(({ request }) => request)).size).toBe(1)
   })
 
-  it('shows an export of one tenant to that tenant, and an export of all to the platform tenant', async () => {
+  it('is visible to the exported tenant, or to the platform tenant if all tenants were exported', async () => {
     const before = (await journaled(root)).length
     await exported(root, { tenant_id: String(south.id), to_date: '2001-01-01' })
     await exported(root, { to_date: '2001-01-01' })
@@ -259,7 +259,7 @@ describe('the journal of exports', () => {
     expect(tenants).toEqual([south.id, south.id, root.tenant_id, root.tenant_id])
   })
 
-  it('has no entry for a refused export, or for a HEAD request', async () => {
+  it('contains no entry for a refused export or a HEAD request', async () => {
     const person = await newColleague(service, south, 'auditor')
     expect((await open(person, { format: 'xml' })).statusCode).toBe(422)
     const head = await service.call('HEAD', '/api/admin/audit/export', { token: person.token })

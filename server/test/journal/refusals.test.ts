@@ -57,7 +57,7 @@ const lastId = async () =>
     ?.id ?? 0
 
 describe('the refused calls of a session', () => {
-  test('become one entry per operation, even for five hundred calls with many concurrent ones', async () => {
+  test('become one journal entry per operation, even if there are five hundred, many of them concurrent', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuse(token)
@@ -73,7 +73,7 @@ describe('the refused calls of a session', () => {
     expect(Date.parse(first_at)).toBeLessThanOrEqual(Date.parse(last_at))
   })
 
-  test('become one entry for each of several operations', async () => {
+  test('become one entry for each operation', async () => {
     const token = await newSession()
     const since = await lastId()
     for (const path of ['users', 'departments', 'users']) await refuse(token, `/api/admin/${path}`)
@@ -95,7 +95,7 @@ describe('the refused calls of a session', () => {
     }
   })
 
-  test('start another entry after a minute', async () => {
+  test('become another entry after a minute', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuseMany(token, 3)
@@ -111,8 +111,8 @@ describe('the refused calls of a session', () => {
   })
 })
 
-describe('a counted but unwritten refusal', () => {
-  test('is written automatically after a minute', async () => {
+describe('a refused call that is counted but not yet written', () => {
+  test('is written to the journal automatically after a minute', async () => {
     const token = await newSession()
     await refuse(token)
     const refusals = openRefusals(scopesOf(service.database), service.clock)
@@ -153,7 +153,7 @@ describe('a counted but unwritten refusal', () => {
   })
 })
 
-test('concurrent nodes neither lose a refusal nor write it twice', async () => {
+test('several nodes together neither lose a refused call nor write it twice', async () => {
   const node = await openService({ database: service.database })
   const token = await newSession('doctor')
   const since = await lastId()

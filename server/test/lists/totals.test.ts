@@ -11,7 +11,7 @@ import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index
 import { startUpkeep } from '../../src/platform/lifecycle/upkeep.ts'
 import { forgetWrites, listWritesUpkeep } from '../../src/platform/lists/list-writes.ts'
 import { scopesOf } from '../sessions/scopes.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { frozenClock } from '../support/time.ts'
@@ -112,24 +112,24 @@ describe('a total that has not changed is counted only once per node', () => {
 })
 
 describe('every node immediately returns the new total after', () => {
-  test('an insert', async () => {
+  test('a record is added', async () => {
     const [here, all] = [await remembered(HERE), await remembered(null)]
     await add(HERE, 3)
     expect(await counted(HERE)).toBe(here + 3)
     expect(await counted(null)).toBe(all + 3)
   })
 
-  test('a delete', async () => {
+  test('a record is deleted', async () => {
     const here = await remembered(HERE)
     await sql('delete from users where id in (select id from users where tenant_id = 1 limit 2)')
     expect(await counted(HERE)).toBe(here - 2)
   })
 
   test.each([
-    ['role', { role: 'doctor' }, "role = 'doctor'"],
-    ['blocking', { is_active: false }, 'is_active = false'],
-    ['name', { search: 'renamed' }, "full_name = 'Renamed'"],
-  ])('an update that makes records match a filter by %s', async (_, filter, change) => {
+    ['the role', { role: 'doctor' }, "role = 'doctor'"],
+    ['the blocked state', { is_active: false }, 'is_active = false'],
+    ['the name', { search: 'renamed' }, "full_name = 'Renamed'"],
+  ])('a change of %s makes records match a filter', async (_, filter, change) => {
     await sql(
       `update users set ${change} where id in (select id from users where tenant_id = 1 order by id limit 8)`,
     )
@@ -140,7 +140,7 @@ describe('every node immediately returns the new total after', () => {
     expect(await counted(HERE, filter)).toBe(before + 4)
   })
 
-  test('a tenant is deleted, and after it is restored', async () => {
+  test('a tenant is deleted, and after the tenant is restored', async () => {
     const all = await remembered(null)
     const elsewhere = await remembered(ELSEWHERE)
     await sql('update tenants set deleted_at = now() where id = 2')
@@ -149,7 +149,7 @@ describe('every node immediately returns the new total after', () => {
     expect(await counted(null)).toBe(all)
   })
 
-  test('a transaction that began before the count commits after it', async () => {
+  test('a transaction that began before the count was made commits', async () => {
     const other = new pg.Client('url' in database.address ? database.address.url : database.address)
     await other.connect()
     atTheEnd(() => other.end())
@@ -173,7 +173,7 @@ describe('every node immediately returns the new total after', () => {
 const writes = async () =>
   (await sql<{ count: number }>('select count(*) from list_writes'))[0]?.count
 
-test('a recorded write is kept until every node has seen it, and then deleted', async () => {
+test('the record of a write is kept until every node has seen it, and then deleted', async () => {
   const [node] = nodes as [Scopes]
   const before = await forgetWrites(node, undefined)
   expect(await writes()).toBeGreaterThan(0)
@@ -189,7 +189,7 @@ test('a recorded write is kept until every node has seen it, and then deleted', 
   expect(await remembered(HERE)).toBe(here + 1)
 })
 
-test('the upkeep deletes recorded writes after four minutes, but none of the last two minutes', async () => {
+test('the upkeep deletes records of writes after four minutes, and none of the last two minutes', async () => {
   const [node] = nodes as [Scopes]
   const clock = frozenClock()
   let forgotten: Promise<unknown> = Promise.resolve()
@@ -238,7 +238,7 @@ describe('a list whose writes are not recorded', () => {
     )
   }
 
-  test('is counted each time if exact, and its estimate is cached for ten seconds', async () => {
+  test('is counted each time if the total is exact, and an estimate is cached for ten seconds', async () => {
     for (const total of [7, 8]) {
       await enter(total === 7 ? 7 : 1)
       expect(await listed()).toMatchObject({ total, estimated: false })

@@ -23,7 +23,7 @@ const entriesOf = (userId: number) =>
     [String(userId)],
   )
 
-test('entering a code links the chat with the account', async () => {
+test('entering a code in the service links the chat with the account', async () => {
   const { doctor } = scene.clinic.people
   const chat = newChat()
   const code = await scene.codeOf(chat)
@@ -104,7 +104,7 @@ test('only one of sixteen users who enter one code concurrently on two nodes get
   expect(links).toHaveLength(1)
 })
 
-test('chat, mail and journal are not notified if linking fails to commit', async () => {
+test('chat, mail and journal contain nothing about a link that could not be committed', async () => {
   const clinic = await makeClinic(scene.service, scene.root, 'failing')
   const { nurse } = clinic.people
   const { sql } = scene.service.database
@@ -127,7 +127,7 @@ test('chat, mail and journal are not notified if linking fails to commit', async
   expect(await entriesOf(nurse.id)).toHaveLength(1)
 })
 
-test('a session that ends during the wait links no chat, and the code stays valid', async () => {
+test('a session that ends while its request waits links no chat, and the code stays valid', async () => {
   await renewAdmin(scene.service, scene.clinic)
   const person = await newColleague(scene.service, scene.clinic)
   const code = await scene.codeOf(newChat())
@@ -203,7 +203,7 @@ describe('unlinking a chat', () => {
   })
 
   test.each(['an admin', 'a superadmin'])(
-    'when %s deletes the account notifies the chat and the journal',
+    'by %s who deletes the account notifies the chat and the journal',
     async (by) => {
       const { person, chat, token } = await leaving(by)
       const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
@@ -247,7 +247,7 @@ describe('unlinking a chat', () => {
     expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'deleted' })
   })
 
-  test("from within the chat also invalidates the chat's code", async () => {
+  test('from within the chat also invalidates the code of the chat', async () => {
     const person = await signedIn('nurse')
     const chat = newChat()
     await scene.link(person, chat)
@@ -295,7 +295,7 @@ test('a correct code does not reset the count of wrong codes', async () => {
   expect(statuses).toEqual([400, 400, 400, 400, 200, 400, 429])
 })
 
-test('after twenty wrong codes from one IP address, everyone at that address has to wait', async () => {
+test('after twenty wrong codes from one IP address, all users at that address have to wait', async () => {
   const clinic = await makeClinic(scene.service, await superadmin(scene.service), 'crowded')
   const { admin, ...others } = clinic.people
   for (const person of Object.values(others))
@@ -324,7 +324,7 @@ test('a new code is not issued if its message cannot be queued, and the existing
   expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
 })
 
-describe('the bot in conversations', () => {
+describe('the bot in a conversation', () => {
   test('responds to commands and any other private message of a person', async () => {
     const chat = newChat()
     scene.bot.says(chat, 'hello')
@@ -337,7 +337,7 @@ describe('the bot in conversations', () => {
     await scene.heard(payload, 'Your code')
   })
 
-  test('ignores groups, channels, bots, edits and anything but text', async () => {
+  test('ignores groups, channels, bots, edited messages and anything but text', async () => {
     const silent = [newChat(), newChat(), newChat(), newChat(), newChat()] as const
     const from = { id: 1, is_bot: false, first_name: 'Nora' }
     const text = '/start'
@@ -354,7 +354,7 @@ describe('the bot in conversations', () => {
     expect(scene.bot.polls.at(-1)?.allowed_updates).toEqual(['message', 'my_chat_member'])
   })
 
-  test('sends plain text without previews', () => {
+  test('sends plain text without link previews', () => {
     for (const { payload } of scene.bot.sent) {
       expect(Object.keys(payload).sort()).toEqual(['chat_id', 'link_preview_options', 'text'])
       expect(payload.link_preview_options).toEqual({ is_disabled: true })

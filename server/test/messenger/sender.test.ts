@@ -44,7 +44,7 @@ const isDue = ({ database, clock }: Service, chats: readonly string[], ms = 0) =
 const settle = ({ database }: Service, hash: Buffer) =>
   database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
 
-test('no chat is delayed if the first turn after a pause throws', async () => {
+test('no chat is delayed if the first run after a pause throws', async () => {
   const service = await openService()
   const turned: string[] = []
   sending(service, async ({ hash }) => {
@@ -97,7 +97,7 @@ test('the sender does not poll repeatedly while a message is being sent', async 
   expect(looks).toBeLessThan(20)
 })
 
-test('requests without a response are aborted on shutdown, in time to record them', async () => {
+test('requests without a response are aborted on shutdown, early enough to record them', async () => {
   const service = await openService()
   let outcome: string | undefined
   const sender = sending(service, async ({ hash }, { stop }) => {
@@ -115,7 +115,7 @@ test('requests without a response are aborted on shutdown, in time to record the
   expect(outcome).toBe('written down')
 })
 
-test('failed messages of linked chats are sent before those of strangers, who get at most a third', async () => {
+test('failed messages of linked chats are sent before those of strangers, which get at most a third of the rate', async () => {
   const service = await openService()
   const { database } = service
   const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))

@@ -6,7 +6,7 @@ import { furnishAccount, furnishMessenger } from '../isolation/furnish.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('the upkeep deletes expired codes, replies, updates, event notices and chats', async () => {
+test('the upkeep deletes expired codes, replies, updates, event messages and chats', async () => {
   const service = await openService()
   const { sql } = service.database
   const root = await superadmin(service)

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('throttles and journals guesses at the identifier of a patient whom the user cannot see', async () => {
+it('guesses at the identifier of a patient whom the user cannot see are throttled and journaled', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const secret = 'A-4711'
@@ -35,7 +35,7 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   expect(JSON.stringify(body)).not.toContain('4711')
 })
 
-it('counts guesses made by changing a patient like those made by creating one', async () => {
+it('guesses made by changing a patient count like those made by creating one', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const taken = [{ system: 'mrn', value: 'C-1' }]

@@ -7,7 +7,7 @@ import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-test('keeps deleted patients restorable for the retention period, then destroys them', async () => {
+test('a deleted patient can be restored for the retention period, and is then destroyed', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const admin = scene.as('admin')

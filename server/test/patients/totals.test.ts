@@ -45,7 +45,7 @@ async function after(change: () => Promise<unknown>, filter: object = {}): Promi
   return totals(filter)
 }
 
-test('a total is cached as long as nothing changes', async () => {
+test('the total of a patient list is cached as long as no patient changes', async () => {
   const [first = 0] = await totals()
   // Bypasses the triggers that record writes, so that the nodes do not count again.
   await nodes[0]?.database.sql(
@@ -55,7 +55,7 @@ test('a total is cached as long as nothing changes', async () => {
   expect((await totals())[0]).toBe(first)
 })
 
-test('totals are updated immediately after each change', async () => {
+test('the totals of patient lists are updated immediately after each change', async () => {
   const admin = scene.as('admin')
   const at = (id?: number) => `/api/patients/${id}`
   const made: number[] = []
@@ -87,7 +87,7 @@ test('the total of an encrypted search is updated after a change', async () => {
   expect((await after(renamed, { search }))[0]).toBe(4)
 })
 
-test('a search returns the exact total for any page size, also after the last page', async () => {
+test('a search returns the exact total for any page size, even beyond the last page', async () => {
   const search = 'Same Name'
   for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
   const [ofAll] = await totals({ search })

@@ -4,7 +4,7 @@ import { APP_ROLE, openPool, PLATFORM_ROLE } from '../../src/platform/db/connect
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { queriesOn, type Statement } from '../../src/platform/db/statements.ts'
 import { openTotals } from '../../src/platform/lists/totals.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { endingPool, type TestDatabase } from '../support/database.ts'
 
 /** A database and a connection to it with the settings of requests. */

@@ -4,10 +4,10 @@
  */
 import { beforeAll, describe } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
+import { leftoverPlans, pagesOfSearch } from './deleted-tenant-deliveries.ts'
 import { connectionTo, type PlanDatabase } from './explain.ts'
 import { furnish, vacuumAll } from './furnish.ts'
 import { journalPlans } from './journal.ts'
-import { leftoverPlans, pagesOfSearch } from './leftovers.ts'
 import { listPlans, planOfSearch } from './lists.ts'
 import { notificationPlans } from './notifications.ts'
 import { overviewPlans } from './overview.ts'

@@ -49,7 +49,7 @@ beforeAll(async () => {
   await walk(walkable)
 })
 
-test('a changing call whose session ends during the call is answered 401, and journals nothing', () => {
+test('a write request whose session ends while the request runs gets 401, and journals nothing', () => {
   expect(refused.length).toBeGreaterThan(60)
   const gone = refused.filter(
     ([name, status, isJournaled]) =>
@@ -58,7 +58,7 @@ test('a changing call whose session ends during the call is answered 401, and jo
   expect(gone).toEqual([])
 })
 
-test('no queued call of a blocked user is carried out after the block was answered', async () => {
+test('no waiting request of a blocked user is carried out once the block was answered', async () => {
   const service = await openService()
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'queued')

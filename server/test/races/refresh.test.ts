@@ -18,22 +18,25 @@ beforeAll(async () => {
 })
 
 describe('sixteen concurrent uses of one refresh token', () => {
-  test.each([1, 2])('get the same successor, rotated once, on %i nodes', async (count) => {
-    const person = await newColleague(service, clinic)
-    const answers = await atOnce((index) => refresh(node(index % count), person.refresh))
-    expect(tally(answers)).toEqual({ 200: AT_ONCE })
-    const successors = new Set(answers.map(({ body }) => body.refresh_token))
-    expect(successors.size).toBe(1)
-    expect(successors).not.toContain(person.refresh)
-    const jti = jtiOf(person.token)
-    expect(new Set(answers.map(({ body }) => jtiOf(body.access_token)))).toEqual(new Set([jti]))
-    expect(await tokensOf(jti)).toEqual([{ spent: false }, { spent: true }])
-    expect(await entriesOf(jti, 'auth.token_refreshed')).toBe(1)
-    expect(await entriesOf(jti, 'auth.refresh_reused')).toBe(0)
-    expect((await refresh(service, [...successors][0])).status).toBe(200)
-  })
+  test.each([1, 2])(
+    'get the same new token, and rotate the token once, on %i nodes',
+    async (count) => {
+      const person = await newColleague(service, clinic)
+      const answers = await atOnce((index) => refresh(node(index % count), person.refresh))
+      expect(tally(answers)).toEqual({ 200: AT_ONCE })
+      const successors = new Set(answers.map(({ body }) => body.refresh_token))
+      expect(successors.size).toBe(1)
+      expect(successors).not.toContain(person.refresh)
+      const jti = jtiOf(person.token)
+      expect(new Set(answers.map(({ body }) => jtiOf(body.access_token)))).toEqual(new Set([jti]))
+      expect(await tokensOf(jti)).toEqual([{ spent: false }, { spent: true }])
+      expect(await entriesOf(jti, 'auth.token_refreshed')).toBe(1)
+      expect(await entriesOf(jti, 'auth.refresh_reused')).toBe(0)
+      expect((await refresh(service, [...successors][0])).status).toBe(200)
+    },
+  )
 
-  test('get no token when the session has ended', async () => {
+  test('get no token if the session has ended', async () => {
     const person = await newColleague(service, clinic)
     await service.call('POST', '/api/auth/logout', { token: person.token })
     expect(tally(await atOnce(() => refresh(service, person.refresh)))).toEqual({ 401: AT_ONCE })

@@ -47,7 +47,7 @@ async function registerBeside(change: string) {
 }
 
 test.each(CHANGES)(
-  'rejects a registration at a clinic that %s',
+  'a registration is rejected at a clinic that %s',
   async (_, change, status, code) => {
     const { answer, email } = await registerBeside(change)
     expect(answer).toMatchObject({ status, body: { code } })

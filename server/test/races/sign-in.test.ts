@@ -68,7 +68,7 @@ describe('sixteen sign-ins in progress', () => {
     }
   })
 
-  test('get only the new role when the role changes', async () => {
+  test('get only the new role when the role of the user changes', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const person = await newColleague(service, clinic)
       const answers = await during(person, 'north', round * 3, () =>

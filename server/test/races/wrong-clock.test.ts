@@ -79,7 +79,7 @@ async function shrunk(service: Service): Promise<string[]> {
   return Object.keys(before).filter((name) => Number(after[name]) < Number(before[name]))
 }
 
-it('deletes nothing on a node whose clock is ahead, and reports the wrong clock', async () => {
+it('the purge deletes nothing on a node whose clock is ahead, and reports the wrong clock', async () => {
   const service = await openNode(true)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual([])
@@ -92,7 +92,7 @@ it('deletes nothing on a node whose clock is ahead, and reports the wrong clock'
   expect(health.body).toMatchObject({ status: 'degraded', checks: { clock: 'degraded' } })
 })
 
-it('deletes expired rows on a node whose clock is correct', async () => {
+it('the purge deletes expired rows on a node whose clock is correct', async () => {
   const service = await openNode(false)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual(

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 

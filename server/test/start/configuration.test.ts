@@ -48,7 +48,7 @@ test('a common password for the first superadmin is rejected with the reason', a
   expect(lines).toEqual([expect.stringMatching(/^BOOTSTRAP_ADMIN_PASSWORD: .+\.$/)])
 })
 
-test('METRICS_PORT of METRICS_HOST serves only the health and metrics of a worker', async () => {
+test('METRICS_PORT of METRICS_HOST serves only the health and the metrics of a worker', async () => {
   const port = await freePort()
   const worker = command(['start', '--role', 'worker'], {
     ...PLAIN,
@@ -66,7 +66,7 @@ test('METRICS_PORT of METRICS_HOST serves only the health and metrics of a worke
   expect(await worker.ended).toEqual({ code: 0, signal: null })
 })
 
-test('METRICS_PORT also serves the request counters', async () => {
+test('METRICS_PORT also serves the numbers of requests', async () => {
   const port = await freePort()
   const service = await startService({
     ...PLAIN,
@@ -99,7 +99,7 @@ test('METRICS_PORT also serves the request counters', async () => {
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })
 
-describe('the other commands of wardkeep', () => {
+describe('the command', () => {
   test('migrate updates the database to the current schema, and changes nothing when repeated', async () => {
     const database = await emptyDatabase()
     const env = { DATABASE_URL: (await proxyTo(database)).url }
@@ -168,7 +168,7 @@ describe('the other commands of wardkeep', () => {
     [['restore-tenant', '1', '2'], /too many arguments/],
     [['begin'], /unknown command/],
     [['start', '--port', '1'], /unknown option/],
-  ])('reject the arguments %j with a clear message', async (args, sentence) => {
+  ])('with the arguments %j is rejected with a clear message', async (args, sentence) => {
     const { code, stderr } = await finished(args, {})
     expect(code).toBe(1)
     expect(stderr).toMatch(sentence)

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { query } from '../support/embedded.ts'
-import { codeReachable, NOBODY } from '../support/nobody.ts'
 import { type RunningService, type RunOptions, startService, tokenOf } from '../support/process.ts'
 import { isRoot } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
+import { codeReachable, NOBODY } from '../support/unprivileged-account.ts'
 
 /** The minimum configuration: a free port and a folder. */
 const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })
@@ -91,7 +91,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   expect(await second.stop()).toEqual({ code: 0, signal: null })
 }
 
-describe('the first start prints the accounts, and the second start keeps everything', () => {
+describe('the first start prints the accounts, and the second start keeps all data,', () => {
   test('under the user account that runs the tests', async () => {
     const dataDir = join(await scratch(), 'new')
     await walkThrough(dataDir, {})
@@ -126,7 +126,7 @@ describe('the first start prints the accounts, and the second start keeps everyt
 })
 
 describe('the password of the first superadmin', () => {
-  test('is the configured one, which is not printed', async () => {
+  test('is the configured one, and is then not printed', async () => {
     const password = 'winter-Garden-31'
     const service = await startService({
       ...bare(await scratch()),

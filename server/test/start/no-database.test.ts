@@ -31,7 +31,7 @@ async function commands(path: readonly string[] = []): Promise<string[][]> {
   return found
 }
 
-test('a command fails without a database in the data folder, and creates no file', async () => {
+test('a command fails if the data folder contains no database, and creates no file', async () => {
   const all = (await commands()).filter(
     (command) => !EXCEPT.some((except) => command.join(' ').startsWith(except)),
   )

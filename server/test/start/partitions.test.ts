@@ -54,7 +54,7 @@ test('startup creates partitions while a database dump reads their tables', asyn
   expect(await Promise.all(TABLES.map(partsOf))).toEqual(parts)
 })
 
-test('startup continues without partitions that are needed only later, and logs that', async () => {
+test('startup continues without partitions that are needed only later, and logs them as missing', async () => {
   const [last] = await partsOf('journal')
   await database.sql(`drop table ${last}`)
   await hold('share update exclusive')

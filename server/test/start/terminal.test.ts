@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
-test('the terminal shows readable log lines, and the password once', async () => {
+test('a start in a terminal shows readable log lines, and the password once', async () => {
   const dataDir = await scratch()
   const { BOOTSTRAP_ADMIN_PASSWORD: _, ...env } = PLAIN
   const { url } = await emptyDatabase()

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemTime, type Time } from '../../src/lib/time.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
 export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: 'wardkeep_bot' }

@@ -1,7 +1,7 @@
 /** A real browser: Chromium, if installed, for example with `apt-get install chromium`. */
 import { existsSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 /** Undefined if Chromium is not installed. Tests that need a browser are then skipped. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((file) =>

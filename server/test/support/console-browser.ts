@@ -10,8 +10,8 @@ import {
   type Page,
 } from 'playwright-core'
 import { expect } from 'vitest'
-import { atTheEnd } from './at-the-end.ts'
 import { BROWSER_ARGS, CHROMIUM } from './browser.ts'
+import { atTheEnd } from './cleanup.ts'
 
 const SCREENSHOTS = join(import.meta.dirname, '../../../coverage/console')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']

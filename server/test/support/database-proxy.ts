@@ -1,6 +1,6 @@
 /** A TCP proxy between the service and its database. Tests can cut, refuse, stall and mute its connections. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface DatabaseProxy {

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import type { GoldenPeople } from './people.ts'
 import { withDatabase } from './server-address.ts'
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/embedded/index.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { until } from './until.ts'
 
 const silence = () => undefined

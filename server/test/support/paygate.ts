@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const SHOP = { id: '100500', key: 'live_the-secret-key-of-the-shop' }
 export const CREDENTIALS = `Basic ${Buffer.from(`${SHOP.id}:${SHOP.key}`).toString('base64')}`

@@ -2,13 +2,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { query } from './embedded.ts'
-import { NOBODY } from './nobody.ts'
 import { freePort } from './process.ts'
 import { isRoot } from './processes.ts'
 import { scratch } from './scratch.ts'
 import type { TcpSwitch } from './tcp-switch.ts'
+import { NOBODY } from './unprivileged-account.ts'
 import { until } from './until.ts'
 
 /** The program, if installed. Debian installs it in a folder that only root has in its PATH. */

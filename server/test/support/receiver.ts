@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { vi } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export interface Received {
   /** The `webhook-id` header. */

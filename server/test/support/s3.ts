@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const BUCKET = 'backups'
 const KEY = 'S3RVER'

@@ -1,7 +1,7 @@
 /** An address that leads to one of several PostgreSQL servers, like a proxy in front of a cluster. */
 import { createConnection, createServer, type Socket } from 'node:net'
 import type { EmbeddedServer } from '../../src/platform/embedded/index.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 type Connection = EmbeddedServer['connection']
 

@@ -66,7 +66,7 @@ describe('the list of events for webhooks', () => {
     }
   })
 
-  test('shows each event as the journal actually records it', async () => {
+  test('shows each event as the journal records it', async () => {
     const walkable = await openWalkable()
     const { service } = walkable
     await walk(walkable)
@@ -93,7 +93,7 @@ describe('the list of events for webhooks', () => {
     expect(ofNobody.map(({ action }) => action).filter(isPublic)).toEqual([])
   })
 
-  test('is available next to the webhooks in the API, and only with GET', async () => {
+  test('is available beside the webhooks in the API, and only with GET', async () => {
     expect((await at.call('PUT', '/events', { body: {} })).status).toBe(422)
     expect((await at.call('DELETE', '/events')).status).toBe(422)
   })
@@ -107,7 +107,7 @@ describe('a webhook', () => {
     },
   )
 
-  test('gets every unknown event name reported, each with the valid names', async () => {
+  test('gets every unknown event name reported, with the valid names', async () => {
     const names = ['user.*', 'user', 'User.created', '**', 'webhook.*', '', 'webhook.updated']
     const answer = await at.call('POST', '/register', {
       body: { url: 'http://127.0.0.1:9/', events: names },
@@ -130,7 +130,7 @@ describe('an event subscription', () => {
     ['user.created', ['auth.*', 'user.*']],
     ['user.created', ['*']],
     ['self_healing.applied', ['self_healing.*']],
-  ])('to %s is included in %j', (action, events) => {
+  ])('contains %s if it names %j', (action, events) => {
     expect(isWanted(events, action)).toBe(true)
   })
 
@@ -140,7 +140,7 @@ describe('an event subscription', () => {
     ['access.refused', ['*']],
     ['webhook.updated', ['*']],
     ['webhook.test', ['*', 'webhook.test']],
-  ])('to %s is not included in %j', (action, events) => {
+  ])('does not contain %s if it names %j', (action, events) => {
     expect(isWanted(events, action)).toBe(false)
   })
 })

@@ -51,7 +51,7 @@ async function settle(id: number, status: 'delivered' | 'failed', entry: number)
   )
 }
 
-test('only one of several concurrent replays of a webhook is accepted, and the others get its ID', async () => {
+test('only one of several concurrent replays of a webhook is accepted, and the other requests get its ID', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const answers = await Promise.all(Array.from({ length: 12 }, () => order(id)))
   const taken = answers.filter(({ status }) => status === 202)
@@ -140,7 +140,7 @@ test('a cancelled replay restores waiting deliveries to their earlier state', as
   expect([again.status, again.body.code]).toEqual([409, 'replay_over'])
 })
 
-test('an event that the fan-out finds after a replay was cancelled is still delivered', async () => {
+test('an event that the fan-out reads after a replay was cancelled is still delivered', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const [row] = await sql<{ id: number; created_at: string }>(
     `update webhooks set created_at = now() - interval '1 day' where id = $1
@@ -168,7 +168,7 @@ test('an event that the fan-out finds after a replay was cancelled is still deli
   expect(await deliveriesOf(id)).toMatchObject([{ entry_id: event.id, status: 'pending' }])
 })
 
-test('cancelling a replay keeps the deliveries that a later replay has queued', async () => {
+test('cancelling a replay keeps deliveries that a later replay has queued', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const first = await order(id)
   await run(first.body.id)
@@ -180,7 +180,7 @@ test('cancelling a replay keeps the deliveries that a later replay has queued', 
   expect(await shown(id, second.body.id)).toMatchObject({ waiting: 5 })
 })
 
-test('a cancelled replay whose job failed for good is cleaned up the next night', async () => {
+test('a cancelled replay whose job finally failed is cleaned up the next night', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
   await run(body.id)
@@ -199,7 +199,7 @@ test('a cancelled replay whose job failed for good is cleaned up the next night'
   expect(await jobs()).toEqual([])
 })
 
-test('upkeep deletes old replays, and first marks one that never ended as failed', async () => {
+test('the upkeep deletes old replays, and first marks one that never ended as failed', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const over = await order(id)
   await run(over.body.id)
@@ -239,7 +239,7 @@ describe('the job of a replay', () => {
     expect(jobs).toHaveLength(1)
   })
 
-  test('is queued again for an abandoned replay, but only once', async () => {
+  test('is queued again for an abandoned replay, only once', async () => {
     await sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { replays } = at.service.app.features.webhooks.services
     await replays.tidy()

@@ -68,7 +68,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
 }
 
 describe('a replay', () => {
-  test('queues the subscribed events since a time, also from before the webhook existed', async () => {
+  test('queues the subscribed events after a certain time, even those from before the webhook existed', async () => {
     const { id } = await at.register({ events: ['user.*', 'department.created'] })
     const since = ago(HOUR)
     const answer = await order(id, since)
@@ -134,7 +134,7 @@ describe('a replay', () => {
     expect(foreign).toEqual([])
   })
 
-  test('requeues deliveries that are finished or wait for a later attempt', async () => {
+  test('queues deliveries again that are finished or wait for a later attempt', async () => {
     const { id } = await at.register({ events: ['user.created'] })
     await order(id, ago(HOUR))
     await work()
@@ -197,7 +197,7 @@ describe('a replay', () => {
 })
 
 describe('the parameter `since` of a replay', () => {
-  test('can be a date, which means the beginning of the day, or an inclusive time', async () => {
+  test('can be a date, which means the beginning of that day, or a time, which is included', async () => {
     const { id } = await at.register({ events: ['user.blocked', 'user.unblocked', 'user.deleted'] })
     const day = ago(3 * DAY).slice(0, 10)
     await past(`${iso(Date.parse(day) - 1)}`, 1, 'user.blocked')
@@ -223,7 +223,7 @@ describe('the parameter `since` of a replay', () => {
 })
 
 describe('the parameter `until` of a replay', () => {
-  test('can be a date, which means the end of the day, or an inclusive time, and is never in the future', async () => {
+  test('can be a date, which means the end of that day, or a time, which is included, and is never in the future', async () => {
     const { id } = await at.register({
       events: ['department.created', 'department.updated', 'department.deleted'],
     })
@@ -296,7 +296,7 @@ describe('a long replay', () => {
     expect(await deliveriesOf(id)).toHaveLength(COUNT)
   })
 
-  test('continues where it stopped after a shutdown', async () => {
+  test('continues at its position after a shutdown', async () => {
     const { id } = await at.register({ events: ['user.updated'] })
     await order(id, ago(2 * DAY + HOUR))
     const stop = new AbortController()
@@ -316,7 +316,7 @@ describe('a long replay', () => {
     expect(deliveries.filter(({ status }) => status === 'delivered')).toHaveLength(part)
   })
 
-  test('is finished by another process if the first one stops halfway', async () => {
+  test('is completed by another process if the first one stops halfway', async () => {
     const { database, clock } = at.service
     await database.sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { id } = await at.register({ events: ['user.updated'] })
@@ -359,8 +359,8 @@ describe('a long replay', () => {
 })
 
 // Runs last in this file, because it stops the clock.
-describe('the limits of `since`', () => {
-  test('allow a start within the retention period, and no future one', async () => {
+describe('the limits of the parameter `since`', () => {
+  test('allow a start within the retention period, and no time in the future', async () => {
     const { id } = await at.register({ events: ['tenant.restored'] })
     // Stops the clock, because the earliest day changes at midnight.
     at.service.clock.stop()

@@ -18,7 +18,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-describe('when the service is killed with -9', () => {
+describe('when the service is killed with -9, the embedded server', () => {
   test('loses no acknowledged write and leaves no server running, five times in a row', {
     timeout: 60_000,
   }, async () => {
@@ -56,7 +56,7 @@ describe('when the service is killed with -9', () => {
     expect((await readdir(dataDir)).filter((name) => name.includes('draft'))).toEqual([])
   })
 
-  test('stops the leftover server and keeps its data if the supervisor is killed too', async () => {
+  test('is stopped at the next start and keeps its data if the supervisor was killed too', async () => {
     const dataDir = await scratch()
     const child = service(dataDir, { mode: 'write' })
     await child.first('ack')
@@ -79,7 +79,7 @@ describe('when the service is killed with -9', () => {
   })
 })
 
-describe('when the server is killed with -9', () => {
+describe('when the server is killed with -9, the embedded server', () => {
   test('restarts with its data', async () => {
     const dataDir = await scratch()
     const server = await started(dataDir)

@@ -21,11 +21,11 @@ test.each([
   ['203.0.113.300:443', undefined],
   ['[]:443', undefined],
   ['[2001:db8::1', undefined],
-])('reads "%s" as the address %s', (text, address) => {
+])('the service reads "%s" as the IP address %s', (text, address) => {
   expect(writtenAddress(text)).toBe(address)
 })
 
-test('counts two ports of one address as the same network', () => {
+test('the service treats two ports of one IP address as the same network', () => {
   const networks = ['203.0.113.7:51344', '203.0.113.7:51345', '::ffff:203.0.113.7', '203.0.113.7']
     .map(writtenAddress)
     .map((address) => networkOf(address ?? ''))

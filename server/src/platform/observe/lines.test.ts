@@ -57,7 +57,7 @@ async function arrived(pipe: number, length: number): Promise<string> {
   return text
 }
 
-test('writes complete lines in order, in small and large batches', async () => {
+test('log lines are written completely and in order, in small and large batches', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(0))
@@ -66,7 +66,7 @@ test('writes complete lines in order, in small and large batches', async () => {
   expect(await arrived(pipe, many.length)).toBe(many)
 })
 
-test('writes lines later while the output is blocked, up to the buffer limit', async () => {
+test('log lines wait while the output is blocked, up to the buffer limit', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe, 100 * 1_024)
   fill(pipe)
@@ -78,7 +78,7 @@ test('writes lines later while the output is blocked, up to the buffer limit', a
   expect(JSON.parse(text.slice(held))).toMatchObject({ level: 'warn', lost: 92 })
 })
 
-test('flushes the lines when the process ends, and gives up if the output is full', async () => {
+test('log lines are flushed when the process ends, unless the output is full', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(1))

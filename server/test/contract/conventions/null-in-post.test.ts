@@ -34,7 +34,7 @@ function nullsOf({ properties = {}, required = [] }: Fields): Record<string, unk
   )
 }
 
-test('every POST operation treats null fields like omitted fields', async () => {
+test('every POST operation treats a field with null like an omitted field', async () => {
   const posts = service.app.operations.filter(
     ({ method, body }) => method === 'POST' && (body as Fields | undefined)?.properties,
   )
@@ -64,7 +64,7 @@ test('nested optional fields may also be null', async () => {
   expect(made.body.settings).not.toHaveProperty('registration')
 })
 
-test('null is refused for a field that a PUT cannot clear', async () => {
+test('a PUT operation refuses null for a field that cannot be cleared', async () => {
   const { status, body } = await service.call('PUT', '/api/preferences', {
     token: clinic.people.nurse.token,
     body: { theme: null },

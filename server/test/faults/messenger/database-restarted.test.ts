@@ -13,7 +13,7 @@ const CHAT = 8101
 
 // The test crashes its own server, so one run with the embedded server is enough.
 test.skipIf('url' in inject('server'))(
-  'the bot loses nothing and continues when the database crashes between a message and its record',
+  'the bot loses no message if the database crashes between sending and recording a message',
   { timeout: 180_000 },
   async () => {
     const dataDir = await scratch()

@@ -58,7 +58,7 @@ beforeEach(async () => {
   )
 })
 
-test('the bot repeats one message if its worker is killed before recording it', {
+test('the bot repeats at most one message if its worker is killed before the message is recorded', {
   timeout: 120_000,
 }, async () => {
   const bot = await theBot()
@@ -83,7 +83,7 @@ test('the bot repeats one message if its worker is killed before recording it', 
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })
 
-test('the bot processes an update once if its worker is killed before storing the offset', {
+test('the bot handles an update once if its worker is killed before its position is stored', {
   timeout: 120_000,
 }, async () => {
   const bot = await theBot()

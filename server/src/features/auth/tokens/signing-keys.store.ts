@@ -25,7 +25,7 @@ export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKey
 }
 
 /**
- * Retires the signing key if it was created before `madeBefore`. Returns whether it was retired. Only one of several
+ * Retires the signing key if it was created before `createdBefore`. Returns whether it was retired. Only one of several
  * concurrent calls succeeds.
  */
 export async function retireKey(

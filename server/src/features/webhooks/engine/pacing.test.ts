@@ -106,17 +106,20 @@ describe('an occasionally failing receiver', () => {
     ['a tenth, by chance', byChance(0.1, 5)],
     ['a third, by chance', byChance(1 / 3, 6)],
     ['half, by chance', byChance(1 / 2, 7)],
-  ])('fails %s and still gets at least half the messages of an unpaced loop', (_, fails) => {
-    for (const status of [500, 502, 503, 504, null])
-      for (const latency of [20, 200])
-        expect(part(fails, { ms: 2 * MINUTE, latency, status })).toBeGreaterThanOrEqual(0.5)
-  })
+  ])(
+    'that fails %s still gets at least half the messages of a sender without pauses',
+    (_, fails) => {
+      for (const status of [500, 502, 503, 504, null])
+        for (const latency of [20, 200])
+          expect(part(fails, { ms: 2 * MINUTE, latency, status })).toBeGreaterThanOrEqual(0.5)
+    },
+  )
 
-  test('gets at least half the messages of an unpaced loop in the first fifteen seconds', () => {
+  test('gets at least half the messages of a sender without pauses in the first fifteen seconds', () => {
     expect(part(every(3), { ms: 15 * SECOND })).toBeGreaterThanOrEqual(0.5)
   })
 
-  test('gets at least half the messages of an unpaced loop if its queue changes process', () => {
+  test('gets at least half the messages of a sender without pauses if another process takes its queue over', () => {
     const kept = { ...send(every(3)(), true, { ms: MINUTE }).circuit, slots: 1 }
     const options = { ms: MINUTE, from: kept, moved: true }
     expect(part(every(3), options)).toBeGreaterThanOrEqual(0.5)
@@ -133,7 +136,7 @@ describe('a receiver that always fails', () => {
     )
 
   test.each([500, 503, null])(
-    'gets at most eleven attempts in any minute with status %j, and few later',
+    'with the status %j gets at most eleven attempts in any minute, and few after ten minutes',
     (status) => {
       const run = send(() => true, true, { ms: 30 * MINUTE, status })
       expect(mostInAMinute(run)).toBeLessThanOrEqual(11)
@@ -145,9 +148,9 @@ describe('a receiver that always fails', () => {
 
   test.each<[string, () => Fails]>([
     ['well', () => () => false],
-    ['badly now and then', every(3)],
-    ['badly every second time', byChance(1 / 2, 7)],
-  ])('gets few attempts in an outage after it has done %s', (_, before) => {
+    ['with every third message failing', every(3)],
+    ['with half the messages failing', byChance(1 / 2, 7)],
+  ])('gets few attempts in an outage if it worked %s before', (_, before) => {
     const good = before()
     const DOWN = 10 * SECOND
     const run = send((index, at) => at >= DOWN || good(index, at), true, { ms: 20 * MINUTE })
@@ -164,13 +167,13 @@ describe('a receiver that always fails', () => {
 })
 
 describe('a receiver that recovers', () => {
-  test('soon gets at least nine tenths of the messages of an unpaced loop', () => {
+  test('soon gets at least nine tenths of the messages of a sender without pauses', () => {
     const from = send(() => true, true, { ms: 10 * MINUTE }).circuit
     const back = { ...from, pausedUntil: 0 }
     expect(part(() => () => false, { ms: MINUTE, from: back })).toBeGreaterThanOrEqual(0.9)
   })
 
-  test('has a low share of failures although it was down for a long time', () => {
+  test('has a low failure share after its first success, even if it was down for a long time', () => {
     const from = { ...send(() => true, true, { ms: 60 * MINUTE }).circuit, pausedUntil: 0 }
     expect(afterSuccess(from, 0).share).toBeLessThan(0.25)
   })
