@@ -258,6 +258,8 @@ afterAll(() => {
     'signInToConsole',
     'refreshTokens',
     'changeOwnPassword',
+    // Needs a session of the console.
+    'confirmConsoleSession',
     'verifyEmail',
     'resetPassword',
     'enableTotp',

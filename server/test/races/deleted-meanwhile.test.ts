@@ -85,6 +85,7 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   signInToConsole: ['users', ofVictim('/api/console/session', { password: PASSWORD })],
   refreshConsoleSession: ['users', inConsole('POST', '/api/console/session/refresh')],
   signOutOfConsole: ['users', inConsole('DELETE', '/api/console/session')],
+  confirmConsoleSession: ['users', inConsole('POST', '/api/console/session/confirm')],
   requestReset: ['users', ofVictim('/api/auth/request-reset')],
   resendVerification: ['users', ofVictim('/api/auth/resend-verification')],
   unlinkMessenger: ['users', own('DELETE', '/api/messenger/link')],
@@ -233,13 +234,13 @@ function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   ]
 }
 
-/** Builds a call of the victim in a console session. */
+/** Builds a call of the victim in a console session, with its cookie, its access token and the password. */
 function inConsole(method: string, path: string): Maker {
   return async ({ victim: { email }, clinic: { subdomain } }) => {
     const body = { email, subdomain, password: PASSWORD }
-    const { headers } = await service.call('POST', '/api/console/session', { body })
-    const [cookie = ''] = String(headers['set-cookie']).split(';')
-    return [method, path, { body: {}, headers: { cookie } }]
+    const signedIn = await service.call('POST', '/api/console/session', { body })
+    const [cookie = ''] = String(signedIn.headers['set-cookie']).split(';')
+    return [method, path, { token: signedIn.body.access_token, body, headers: { cookie } }]
   }
 }
 

@@ -25,7 +25,8 @@ import { totpSecretPlace } from './sealed.ts'
 import type { TotpSetup } from './second-factor.schema.ts'
 import * as store from './second-factor.store.ts'
 
-const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
+/** Limits how often a signed-in user may guess codes of their own factor. */
+export const CODE_GUESSES: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
 /** The time after a sign-in during which a user who must enrol a second factor can do so without the password. */
 const FRESH_FOR = 10 * MINUTE
@@ -158,7 +159,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     },
 
     enable: (caller, code) =>
-      deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
+      deps.throttle.guess([{ rule: CODE_GUESSES, of: String(caller.user_id) }], () =>
         db.inTenant(caller.tenant_id, async (tx) => {
           await holdOwn(tx, caller)
           const factor = await store.lockFactor(tx, caller.user_id)
