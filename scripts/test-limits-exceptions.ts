@@ -33,6 +33,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/console/audit-in-browser.test.ts': { seconds: 200 },
   'server/test/console/departments-in-browser.test.ts': { seconds: 170 },
   'server/test/console/entry-in-browser.test.ts': { seconds: 220 },
+  'server/test/console/final-acts-in-browser.test.ts': { seconds: 100 },
   'server/test/console/hostile-in-browser.test.ts': { seconds: 90 },
   'server/test/console/overview-in-browser.test.ts': { seconds: 90 },
   'server/test/console/parts-in-browser.test.ts': { seconds: 90 },
