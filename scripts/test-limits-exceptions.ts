@@ -33,6 +33,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'server/test/console/audit-in-browser.test.ts': { seconds: 200 },
   'server/test/console/components-in-browser.test.ts': { seconds: 90 },
   'server/test/console/departments-in-browser.test.ts': { seconds: 170 },
+  'server/test/console/final-acts-in-browser.test.ts': { seconds: 100 },
   'server/test/console/hostile-text-in-browser.test.ts': { seconds: 90 },
   'server/test/console/overview-in-browser.test.ts': { seconds: 90 },
   'server/test/console/roles-in-browser.test.ts': { seconds: 120 },

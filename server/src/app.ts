@@ -32,8 +32,9 @@ export async function openApp(deps: AppDeps) {
   onClose('background work', () => endTogether(working, log))
   const own = list.flatMap((feature) => feature.operations ?? [])
   const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
-  const { authenticate } = features.auth.sessions
-  const server = await openHttpServer(core, list, operations, authenticate, deps.consoleFolder)
+  const { sessions, requireConfirmed } = features.auth
+  const callers = { authenticate: sessions.authenticate, requireConfirmed }
+  const server = await openHttpServer(core, list, operations, callers, deps.consoleFolder)
   working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(

@@ -55,6 +55,14 @@ export const PROBLEMS = {
     409,
     'tenant_id: the platform tenant and your own tenant cannot be deleted or deactivated.',
   ],
+  reauth_required: [
+    403,
+    'Enter your password again before this action. Call POST /api/console/session/confirm.',
+  ],
+  console_session_required: [
+    409,
+    'Only a session of the console can be confirmed. Other sessions do not need it.',
+  ],
   wrong_password: [403, 'The current password is wrong. Enter it again.'],
   email_unverified: [
     403,

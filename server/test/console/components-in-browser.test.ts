@@ -124,7 +124,7 @@ describe.skipIf(!CHROMIUM)('a floating part of the console', () => {
     await isFocused(button(page, 'ConfirmDanger'))
   })
 
-  it('that confirms a permanent action requires the name and the password', async () => {
+  it('that confirms a permanent action requires the name, and the password if the service asks for it', async () => {
     const page = await openParts()
     await button(page, 'ConfirmFinal').click()
     const question = page.getByRole('alertdialog', { name: 'Restore Demo Clinic' })
@@ -132,6 +132,8 @@ describe.skipIf(!CHROMIUM)('a floating part of the console', () => {
     await press(page, 'Enter')
     await question.getByText('This does not match.').waitFor()
     await question.getByLabel('Type demo to confirm').fill('demo')
+    await press(page, 'Enter')
+    await isFocused(question.getByLabel('Your password'))
     await press(page, 'Enter')
     await question.getByText('Enter your password.').waitFor()
     await question.getByLabel('Your password').fill('secret')

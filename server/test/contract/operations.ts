@@ -119,6 +119,7 @@ export const ADDED: readonly Row[] = [
   open('POST', '/api/console/session', 200, 'input'),
   open('POST', '/api/console/session/refresh', 200, 'input'),
   open('DELETE', '/api/console/session', 204, 'input'),
+  bearer('POST', '/api/console/session/confirm', 200, 'input'),
   open('GET', '/api/console/welcome', 200, 'plain'),
   bearer('GET', '/api/webhooks/events', 200, 'plain'),
   bearer('GET', '/api/webhooks/{webhook_id}/deliveries', 200, 'input'),

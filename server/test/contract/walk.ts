@@ -281,6 +281,9 @@ async function walkConsole(
   const second = await take('POST /api/console/session', { headers, fill: credentials })
   const own = { headers: { cookie: cookieOf(second) } }
   await take('POST /api/console/session/refresh', own)
+  const { password } = credentials
+  const { access_token: token } = second.body
+  await take('POST /api/console/session/confirm', { token, fill: { password } })
   await take('DELETE /api/console/session', own)
   await take('GET /api/console/welcome')
 }

@@ -259,6 +259,8 @@ afterAll(() => {
     'signInToConsole',
     'refreshTokens',
     'changeOwnPassword',
+    // Needs a session of the console.
+    'confirmConsoleSession',
     'verifyEmail',
     'resetPassword',
     'enableTotp',

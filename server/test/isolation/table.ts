@@ -78,6 +78,12 @@ export const TABLE: readonly Line[] = [
     own: signedIn(403),
   },
   {
+    name: 'POST /api/console/session/confirm',
+    what: 'in a session of the API',
+    aim: () => ({ body: { password: PASSWORD } }),
+    own: signedIn(409),
+  },
+  {
     name: 'POST /api/auth/totp/setup',
     aim: () => ({ body: { password: PASSWORD } }),
     // Everyone except the superadmin has this password.

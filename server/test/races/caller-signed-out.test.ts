@@ -151,6 +151,21 @@ test('a caller who is signed out while the request waits neither sets up nor rem
   expect(user).toEqual({ enrolled: true })
 })
 
+test('a caller signed out while a request waits does not confirm the console session', async () => {
+  const caller = await newColleague(service, clinic)
+  const { email, id } = caller
+  const body = { email, password: PASSWORD, subdomain: clinic.subdomain }
+  const signedIn = await service.call('POST', '/api/console/session', { body })
+  const answer = await signOutMeanwhile(service, caller, ['users', id], () =>
+    service.call('POST', '/api/console/session/confirm', {
+      token: signedIn.body.access_token,
+      body: { password: PASSWORD },
+    }),
+  )
+  expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_token' } })
+  expect(await entriesBy(caller)).toEqual([])
+})
+
 test('a request that waits for no record, such as createTenant, also checks that the session is still active', async () => {
   const { id, token } = await operator()
   await service.call('GET', '/api/users/me', { token })

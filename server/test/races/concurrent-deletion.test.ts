@@ -5,6 +5,7 @@ import { statusesOf } from '../../src/platform/http/refusals.ts'
 import { jtiOf, newColleague } from '../sessions/users.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
+import { LEFT_OUT } from './without-pair.ts'
 
 let service: Service
 let root: Person
@@ -85,6 +86,7 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   signInToConsole: ['users', ofVictim('/api/console/session', { password: PASSWORD })],
   refreshConsoleSession: ['users', inConsole('POST', '/api/console/session/refresh')],
   signOutOfConsole: ['users', inConsole('DELETE', '/api/console/session')],
+  confirmConsoleSession: ['users', inConsole('POST', '/api/console/session/confirm')],
   requestReset: ['users', ofVictim('/api/auth/request-reset')],
   resendVerification: ['users', ofVictim('/api/auth/resend-verification')],
   unlinkMessenger: ['users', own('DELETE', '/api/messenger/link')],
@@ -190,27 +192,6 @@ const PAIRS: Record<string, [table: keyof typeof RECORDS, command: Maker]> = {
   ],
 }
 
-/** The writing operations that PAIRS does not contain, with the reason. */
-const LEFT_OUT: Record<string, string> = {
-  createTenant: 'refers to no record',
-  cleanUpCache: 'refers to no record',
-  rotateKeys: 'refers to no record',
-  createBackup: 'is about files; a clinic that is gone meanwhile fails its job',
-  restoreBackup: 'is about files, and brings records back',
-  deleteBackup: 'is about files',
-  confirmFix: 'is about a finding, which is looked at again under the lock of its record',
-  deleteFix: 'is about a finding, which nobody deletes but this',
-  seedFixes: 'looks for findings and repairs nothing that waits for confirmation',
-  discardPaymentNotifications: 'deletes what is of no tenant',
-  processPaymentNotification: 'is about a notification, which goes with its day alone',
-  receiveCardnetNotification: 'keeps what came, for whomever it is',
-  receivePaygateNotification: 'keeps what came, for whomever it is',
-  linkMessenger: 'needs a bot: test/messenger has it beside the deletion of the account',
-  receiveMessengerUpdate: 'is answered before anything is looked up',
-  resetPassword: 'spends a mailed token, which is gone with its user',
-  verifyEmail: 'spends a mailed token, which is gone with its user',
-}
-
 /** Builds a command from the answer to the command of `first`. */
 function behind(first: Maker, then: (made: any) => Maker): Maker {
   return async (scene) => {
@@ -233,13 +214,13 @@ function ofVictim(path: string, more: object = {}): (scene: Scene) => Command {
   ]
 }
 
-/** Builds a call that the victim makes in a console session. */
+/** Builds a call that the victim makes in a console session, with its cookie, its access token and the password. */
 function inConsole(method: string, path: string): Maker {
   return async ({ victim: { email }, clinic: { subdomain } }) => {
     const body = { email, subdomain, password: PASSWORD }
-    const { headers } = await service.call('POST', '/api/console/session', { body })
-    const [cookie = ''] = String(headers['set-cookie']).split(';')
-    return [method, path, { body: {}, headers: { cookie } }]
+    const signedIn = await service.call('POST', '/api/console/session', { body })
+    const [cookie = ''] = String(signedIn.headers['set-cookie']).split(';')
+    return [method, path, { token: signedIn.body.access_token, body, headers: { cookie } }]
   }
 }
 

@@ -264,6 +264,7 @@ describe('sign-ins beyond the capacity for hashing', () => {
     })
     addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
+      requireConfirmed: auth.requireConfirmed,
       refused: async () => undefined,
       requireAvailable: () => undefined,
       limits,

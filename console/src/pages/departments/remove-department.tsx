@@ -1,5 +1,4 @@
-import { useMutation } from '@tanstack/react-query'
-import { ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { ConfirmFinal } from '../../parts/confirm-final.tsx'
 import { closeThenFocus, focusHeading } from '../../parts/focus-heading.ts'
 import { showToast } from '../../parts/toasts.ts'
 import { useClinicId } from '../../shell/clinic.ts'
@@ -22,22 +21,17 @@ interface RemoveDepartmentProps {
 export function RemoveDepartment({ department, onRemoved, onClose }: RemoveDepartmentProps) {
   const { id, name, members } = department
   const { remove } = useDepartmentCommands(useClinicId())
-  const removal = useMutation({
-    mutationFn: () => remove(id),
-    onSuccess: () => {
-      closeThenFocus(onClose, focusHeading)
-      showToast(texts.done(name))
-      onRemoved()
-    },
-  })
+  const finish = () => {
+    closeThenFocus(onClose, focusHeading)
+    showToast(texts.done(name))
+    onRemoved()
+  }
   return (
     <ConfirmFinal
       title={texts.title(name)}
       name={name}
-      asksPassword={false}
-      isBusy={removal.isPending}
-      error={removal.error}
-      onConfirm={() => removal.mutate()}
+      act={() => remove(id)}
+      onDone={finish}
       onCancel={onClose}
     >
       <div className="stack tight">

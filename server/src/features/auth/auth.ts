@@ -9,6 +9,7 @@ import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
 import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
+import { type Confirmations, confirmations } from './console/confirmation.service.ts'
 import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
@@ -93,6 +94,8 @@ export interface Auth extends Feature {
   keys: SigningKeys
   sessions: Sessions
   secondFactor: SecondFactor
+  /** Requires a confirmed session for final acts in the console. */
+  requireConfirmed: Confirmations['requireConfirmed']
   /** Ends all sessions of a user or of a tenant, within the caller's transaction. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
@@ -118,13 +121,15 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
   const onUser = actingOn(db, requireSignedIn)
   const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
   const notifyOwner = noticesTo({ mailer, clock })
+  const checkPassword = passwordCheck(core)
   const secondFactor = secondFactorService({
     ...core,
     sessions,
     notifyOwner,
     onUser,
-    checkPassword: passwordCheck(core),
+    checkPassword,
   })
+  const confirming = confirmations({ ...core, checkPassword, secondFactor })
   const disown = [secondFactor.disown, handed.disownChat]
   const addressLeft = noticeToFormerAddress(core)
   const recovery = recoveryService({ ...core, sessions, notifyOwner, addressLeft, disown })
@@ -148,6 +153,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
     keys,
     sessions,
     secondFactor,
+    requireConfirmed: confirming.requireConfirmed,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
     accountMails: { ...recovery, notifyApplicant: noticesToApplicants(core) },
@@ -155,7 +161,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
       ...userSessionOperations(userSessions),
-      ...consoleOperations(consoleSessions(sessions, signIn, core.log), welcome),
+      ...consoleOperations(consoleSessions(sessions, signIn, core.log), confirming, welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),

@@ -78,6 +78,7 @@ async function open() {
   })
   addOperations(server, [op], {
     authenticate: () => Promise.reject(new Error('nobody signs in')),
+    requireConfirmed: async () => undefined,
     refused: async () => undefined,
     requireAvailable: () => undefined,
     limits,

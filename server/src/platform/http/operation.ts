@@ -58,6 +58,12 @@ export interface OperationInput<C, P, Q, B> {
   host: string
 }
 
+/** The validated input from which an operation decides whether a call is final. */
+export interface FinalInput<Q, B> {
+  query: Infer<Q>
+  body: Infer<B>
+}
+
 /** An example request body, and example response fields that replace the examples of the response schema. */
 interface Example<B, R> {
   body?: Infer<B> extends Buffer ? object : Infer<B>
@@ -123,6 +129,13 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   mayBeEmpty?: boolean
   /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
+  /** True if the operation accepts only requests from pages of this service, without using the cookie. */
+  onlyFromOwnPages?: boolean
+  /**
+   * True if the operation cannot be undone or removes a protection. In a browser session, it then requires that the
+   * user entered the password again within the last minutes. A function decides from the validated input.
+   */
+  isFinal?: boolean | ((input: FinalInput<Q, B>) => boolean)
   /** Error codes of this operation, in addition to those of every similar operation (see `refusals.ts`). */
   refusals?: readonly ProblemCode[]
   /** True if an operation that reads a raw body may answer 422 because of the content. */

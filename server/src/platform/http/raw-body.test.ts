@@ -72,6 +72,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   }
   addOperations(server, [op, other], {
     authenticate: nobody,
+    requireConfirmed: async () => undefined,
     refused: nobody,
     requireAvailable: () => undefined,
     limits,

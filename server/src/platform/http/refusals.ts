@@ -39,7 +39,8 @@ export function codesOf(op: AnyOperation): ProblemCode[] {
     ...OF_ALL,
     ...(op.method === 'GET' ? [] : OF_WRITES),
     ...(op.duringMaintenance ? [] : (['restoring'] as const)),
-    ...(op.browserSession ? (['cross_site'] as const) : []),
+    ...(isForOwnPages(op) ? (['cross_site'] as const) : []),
+    ...(op.isFinal ? (['reauth_required'] as const) : []),
     ...(op.onlyFrom ? (['sender_not_allowed'] as const) : []),
     ...(fileOf(op.success[1])?.ranges ? (['range_not_satisfiable'] as const) : []),
     ...codesOfAccess(op),
@@ -47,6 +48,10 @@ export function codesOf(op: AnyOperation): ProblemCode[] {
   ])
   return (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => codes.has(code))
 }
+
+/** Returns true if the operation accepts only requests from pages of this service. */
+export const isForOwnPages = (op: AnyOperation): boolean =>
+  op.browserSession === true || op.onlyFromOwnPages === true
 
 function codesOfAccess({ access: { roles }, whileRestricted = [] }: AnyOperation): ProblemCode[] {
   if (!roles) return []

@@ -15,10 +15,10 @@ import { type CallerQueue, callerQueue } from './caller-queue.ts'
 import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
 import { whenDone } from './every-request.ts'
-import { inputReader } from './input.ts'
+import { type Input, inputReader } from './input.ts'
 import { type AnyOperation, takesBytes } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
-import { codesOf, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
+import { codesOf, isForOwnPages, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -42,6 +42,11 @@ export interface Guards {
    * @throws Problem 401
    */
   authenticate(token: string): Promise<Identity> | Identity
+  /**
+   * Requires that the caller entered the password again within the last minutes, if the session is one of a browser.
+   * @throws Problem 403 otherwise
+   */
+  requireConfirmed(caller: Caller): Promise<void>
   /**
    * Journals the rejection of a signed-in caller before the response is sent. Journals every 403, and errors that
    * reveal a record.
@@ -130,7 +135,7 @@ function addOperation(
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
-    handler: handlerOf(op, queue, (request) => authorize(op, guards, request)),
+    handler: handlerOf(op, guards, queue),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode)) return done(null, payload)
       guards.log.error(
@@ -154,7 +159,7 @@ function guard(
   reply: FastifyReply,
 ): Promise<void> | undefined {
   refuseStrangers(op, request)
-  if (op.browserSession) requireSameOrigin(request, guards.publicUrl)
+  if (isForOwnPages(op)) requireSameOrigin(request, guards.publicUrl)
   const authorized = authorize(op, guards, request)
   if ((op.method === 'GET' && !op.countsAsWrite) || op.isRead) return authorized
   const count = () => countWrite(op, guards, request, reply)
@@ -246,14 +251,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * Returns the Fastify handler of an operation.
- * @param authorizeAgain repeats the access check after queuing, because the caller may have been signed out in the
- * meantime
+ * @param queue limits how many requests a caller can run simultaneously
  */
-function handlerOf(
-  op: AnyOperation,
-  queue: CallerQueue | undefined,
-  authorizeAgain: (request: FastifyRequest) => Promise<void> | undefined,
-): RouteHandlerMethod {
+function handlerOf(op: AnyOperation, guards: Guards, queue?: CallerQueue): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
   const file = fileOf(schema)
@@ -276,16 +276,23 @@ function handlerOf(
         return browserSession(request, reply)
       }
       const call = { ...input, caller, origin, host, headers, browserSession: cookie }
-      const handle = () => op.handle(call)
+      const handle = () =>
+        caller && isFinal(op, input)
+          ? guards.requireConfirmed(caller).then(() => op.handle(call))
+          : op.handle(call)
       if (!queue || !caller) return handle()
       return queue.run(caller.user_id, async () => {
-        await authorizeAgain(request)
+        // The caller may have been signed out while waiting.
+        await authorize(op, guards, request)
         return handle()
       })
     })
     return answer instanceof Promise ? answer.then(send) : send(answer)
   }
 }
+
+const isFinal = (op: AnyOperation, input: Input): boolean =>
+  typeof op.isFinal === 'function' ? op.isFinal(input) : op.isFinal === true
 
 function sendBytes(request: FastifyRequest, reply: FastifyReply, value: JsonBytes<unknown>) {
   const { bytes, encoding } = value.for(request.headers['accept-encoding'])

@@ -142,6 +142,10 @@ export const ACTIONS = {
     meaning: 'A user signed out of one session or of all sessions',
     example: session({ sessions: 1 }),
   },
+  'auth.session_confirmed': {
+    meaning: 'A user entered the password again to confirm a session of the console',
+    example: session(),
+  },
   'auth.session_revoked': {
     meaning: 'A user ended one of their sessions',
     example: session({ sessions: 1 }),

@@ -40,7 +40,8 @@ export const SECOND_FACTORS: SealedTable = {
 const totpSecretPlace = (userId: number): SealedPlace =>
   placeIn(SECOND_FACTORS, 'sealed_secret', userId)
 
-const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
+/** Limits how often a signed-in user may guess codes of their own factor. */
+export const CODE_GUESSES: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
 /** The time after a sign-in during which a user who must enrol a second factor can do so without the password. */
 const FRESH_FOR = 10 * MINUTE
@@ -179,7 +180,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     },
 
     enable: (caller, code) =>
-      deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
+      deps.throttle.guess([{ rule: CODE_GUESSES, of: String(caller.user_id) }], () =>
         db.inTenant(caller.tenant_id, async (tx) => {
           await lockOwnAccount(tx, caller)
           const factor = await store.lockFactor(tx, caller.user_id)

@@ -12,6 +12,7 @@ export interface SessionsTable {
   last_used_at: string
   idle_seconds: number
   is_console: Generated<boolean>
+  confirmed_until: string | null
   expires_at: string
   absolute_expires_at: string
   ended_at: string | null

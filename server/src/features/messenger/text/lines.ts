@@ -230,6 +230,11 @@ export const LINES: Record<MessengerAction, Words> = {
     (e) => `A used refresh token of ${account(e)} was sent again, so its session was ended.`,
   ),
   'auth.logout': words('sign-out', 'sign-outs', (e) => `Someone signed out of ${account(e)}.`),
+  'auth.session_confirmed': words(
+    'console session confirmed',
+    'console sessions confirmed',
+    (e) => `A console session of ${account(e)} was confirmed with the password.`,
+  ),
   'auth.session_revoked': words(
     'session ended by its owner',
     'sessions ended by their owners',
